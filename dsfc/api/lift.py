@@ -19,7 +19,6 @@ from dsfc.diagnostics.catalogue import NotLifted
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import write as write_module
-
 from dsfc.lift.check import Disagrees, Tested, compare
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Where
@@ -77,10 +76,19 @@ def lift(
         traced = trace(module, inputs or {})
         recogniser = Recogniser(traced)
         value = recogniser.run()
+        if len(value.times) > 1:
+            hint = "sum it over one of its tokens, weighed by values"
+            raise CannotLift("the output is a table of pairs of tokens", value.node.where, hint)
         node = filled(value.node, value.axes)
         known = [i for i, _ in recogniser.inputs.values()]
-        written = Writer(_mixer_name(name), f"lifted from {file.name}:{name}", node, known,
-                         [path for path, _, _ in traced.arrays.values()]).write()
+        written = Writer(
+            _mixer_name(name),
+            f"lifted from {file.name}:{name}",
+            node,
+            known,
+            [path for path, _, _ in traced.arrays.values()],
+            recogniser.buffers,
+        ).write()
         text = format_spec(written.spec)
         compilation = _compiled(text, file, written)
         layouts = {i.name: layout for i, layout in recogniser.inputs.values()}
@@ -103,7 +111,9 @@ def lift(
         raise DiagnosticError((_diagnostic(e, file),)) from e
     except Disagrees as e:
         problem = f"the module is not the spec that its trace with {traced.length} tokens says: {e}"
-        hint = "what the module does may depend on the number of tokens, or treat some of them apart"
+        hint = (
+            "what the module does may depend on the number of tokens, or treat some of them apart"
+        )
         raise DiagnosticError((_diagnostic(CannotLift(problem, where, hint), file),)) from e
 
 
@@ -139,7 +149,9 @@ def _diagnostic(error: CannotLift, file: Path) -> NotLifted:
 
 def _span(where: Where | None, file: Path) -> Span:
     """A line of the user's code; the file where no line is known."""
-    name = file if where is None or Path(where.file).resolve() == file.resolve() else Path(where.file)
+    name = (
+        file if where is None or Path(where.file).resolve() == file.resolve() else Path(where.file)
+    )
     if where is None:
         return Source(os.fspath(name), "").span()
     try:
@@ -171,6 +183,3 @@ def _renamed(written: Written) -> dict[str, str]:
             parts.append("the last tap first")
         out[name] = ", ".join(parts)
     return out
-
-
-

@@ -92,8 +92,8 @@ def equiv(
     some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
 
     FILE.py:NAME is a PyTorch module, which is lifted into a spec first, as `dsfc lift` does. That
-    imports the file and so RUNS it; a spec is never run. The verdict is one on the lifted spec: that
-    this is the module is tested, not proved.
+    imports the file and so RUNS it; a spec is never run. The verdict is on the lifted spec: that
+    it is the module is tested, not proved.
 
     The exit code is that of EQ: 0
     for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where

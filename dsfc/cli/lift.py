@@ -25,7 +25,7 @@ def lift_options(command: Any) -> Any:  # noqa: ANN401 - as click has it
         "arguments",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Argument of the class or function after the colon of FILE.py:NAME, such as d_model=16.",
+        help="Argument of the class or function FILE.py:NAME, such as d_model=16.",
     )
     inputs = click.option(
         "--input",
@@ -46,7 +46,9 @@ def lift_options(command: Any) -> Any:  # noqa: ANN401 - as click has it
 )
 @lift_options
 @mistakes_option
-def lift(module: str, out: Path | None, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> None:
+def lift(
+    module: str, out: Path | None, arguments: tuple[str, ...], inputs: tuple[str, ...]
+) -> None:
     """Trace a PyTorch module and write the spec that says what it computes.
 
     NAME is a class, a function that makes a module, a module, or a function of tensors. The module
@@ -116,7 +118,9 @@ def run(word: str, arguments: Sequence[str], inputs: Sequence[str]) -> Lifted:
         if e.name != "torch":
             raise
         raise click.UsageError("lift runs the module: install torch first") from None
-    return lift_module(parts["path"], parts["name"], {n: _literal(v) for n, v in made.items()}, shapes)
+    return lift_module(
+        parts["path"], parts["name"], {n: _literal(v) for n, v in made.items()}, shapes
+    )
 
 
 def _pair(option: str, word: str) -> tuple[str, str]:

@@ -272,7 +272,7 @@ class CertificateFormat(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotLifted(Diagnostic):
-    """A PyTorch module, or a part of it, has no spec.
+    r"""A PyTorch module, or a part of it, has no spec.
 
     `dsfc lift` traces the module and looks at each operation. What a spec cannot say is named with
     the line of the module that does it: sums over the batch, tokens to come, random values, a loop

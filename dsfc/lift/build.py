@@ -49,7 +49,7 @@ _FOLDED = {
 
 def op(name: str, *args: Node) -> Node:
     """Returns an elementwise operation."""
-    if all(isinstance(a, Num) for a in args):
+    if all(isinstance(a, Num) and not a.axes for a in args):
         values = [a.value for a in args if isinstance(a, Num)]
         if name in _FOLDED:
             return Num(_FOLDED[name](*values))
@@ -60,7 +60,7 @@ def op(name: str, *args: Node) -> Node:
     if any(isinstance(a, Masked) for a in args):
         return _masked(name, args)
     for one, other in (args, args[::-1]) if len(args) == 2 else ():
-        if isinstance(other, Num):
+        if isinstance(other, Num) and not other.axes:
             value = other.value
             if (name == "*" and value == 1) or (name == "+" and value == 0):
                 return one
@@ -80,12 +80,15 @@ def op(name: str, *args: Node) -> Node:
 
 
 def _unit_length(value: Node, divisor: Node) -> Node | None:
-    """x over the larger of its length and 1e-12, as the language has it; None for anything else."""
+    """Returns l2norm where a value is divided by its length, at least 1e-12; None elsewhere."""
     match divisor:
         case Op(
             name="max",
             args=(
-                Op(name="sqrt", args=(Reduce(kind="sum", axes=over, arg=Op(name="*", args=(a, b))),)),
+                Op(
+                    name="sqrt",
+                    args=(Reduce(kind="sum", axes=over, arg=Op(name="*", args=(a, b))),),
+                ),
                 Num(value=least),
             ),
         ) if a is value and b is value and least == Fraction(1, 10**12) and len(axes_of(over)) == 1:

@@ -14,7 +14,7 @@ from torch import Tensor
 from dsfc.expr.declarations import MapTensor
 from dsfc.lift.axes import Axis, Batch, Layout, Time, resolved
 from dsfc.lift.failure import CannotLift
-from dsfc.lift.ir import Input, Param
+from dsfc.lift.ir import Param
 from dsfc.lift.spec import Written
 from dsfc.lift.trace import Trace, double_precision
 from dsfc.system.ir import System
@@ -101,9 +101,7 @@ class _Comparison:
     def run(self) -> Tested:
         torch.manual_seed(0)
         own = {n: p.detach() for n, p in self.trace.module.named_parameters()}
-        params = {
-            n: (p + _MOVED * torch.randn_like(p)).requires_grad_() for n, p in own.items()
-        }
+        params = {n: (p + _MOVED * torch.randn_like(p)).requires_grad_() for n, p in own.items()}
         values, gradients = 0.0, 0.0
         unread: set[str] = set()
         for length in LENGTHS:
@@ -141,7 +139,9 @@ class _Comparison:
         special = {-1: _BATCH, -2: length}
         return torch.randn([special.get(s, s) for s in self.trace.inputs[name]])
 
-    def _theirs(self, params: Mapping[str, Tensor], inputs: Mapping[str, Tensor], length: int) -> Tensor:
+    def _theirs(
+        self, params: Mapping[str, Tensor], inputs: Mapping[str, Tensor], length: int
+    ) -> Tensor:
         try:
             out = torch.func.functional_call(self.trace.module, dict(params), (), dict(inputs))
         except Exception as e:
@@ -165,7 +165,9 @@ class _Comparison:
                 state[tensor.name] = value
         known = {*dict(self.layer.named_parameters()), *dict(self.layer.named_buffers())}
         reserved = {n: n if n in known else f"{n}_" for n in state}
-        args = [self._streamed(self.written.inputs[t.name], t.axes, inputs) for t in self.system.inputs]
+        args = [
+            self._streamed(self.written.inputs[t.name], t.axes, inputs) for t in self.system.inputs
+        ]
         named = {reserved[n]: v for n, v in state.items()}
         y: Any = torch.func.functional_call(self.layer, named, tuple(args))
         return self._arranged(y, length, shape)
@@ -174,19 +176,19 @@ class _Comparison:
         """The array of the module that a parameter of the spec is, one dimension per axis."""
         known: dict[str, Tensor] = {**dict(self.trace.module.named_buffers()), **params}
         value = known[param.path]
-        gone = []
         for at, first, count in param.cuts:
             value = value.narrow(at, first, count)
         for at in param.flipped:
             value = value.flip(at)
         sizes = [a.size for dim in param.dims for f in dim for a in resolved((f,))]
-        del gone
         return value.reshape(sizes)
 
-    def _ordered(self, tensor: Any, value: Tensor) -> Tensor:  # noqa: ANN401 - of the System
+    def _ordered(self, tensor: Any, value: Tensor) -> Tensor:
         """A parameter with its axes as the emitted module stores them."""
         if isinstance(tensor, MapTensor):
-            wanted = [a.name for g in (tensor.map.each, tensor.map.target, tensor.map.source) for a in g]
+            wanted = [
+                a.name for g in (tensor.map.each, tensor.map.target, tensor.map.source) for a in g
+            ]
             parts = [len(tensor.map.each), len(tensor.map.target), len(tensor.map.source)]
         else:
             wanted = [a.name for a in tensor.axes]
@@ -218,7 +220,9 @@ class _Comparison:
         layout = self.layouts[name]
         value = inputs[name]
         factors = [f for e in layout for f in resolved(e)]
-        length = next(value.shape[k] for k, e in enumerate(layout) if any(isinstance(f, Time) for f in e))
+        length = next(
+            value.shape[k] for k, e in enumerate(layout) if any(isinstance(f, Time) for f in e)
+        )
         value = value.reshape([self._size(f, length) for f in factors])
         places = [_place(factors, Batch), _place(factors, Time)]
         places += [factors.index(self.names[a.name]) for a in axes]
@@ -241,7 +245,7 @@ class _Comparison:
         return y.permute(order).reshape(tuple(shape))
 
     @staticmethod
-    def _size(factor: Any, length: int) -> int:  # noqa: ANN401 - a factor
+    def _size(factor: Any, length: int) -> int:
         if isinstance(factor, Batch):
             return _BATCH
         return length if isinstance(factor, Time) else int(factor.size)
@@ -251,7 +255,7 @@ def _axes(factor: Axis) -> list[Axis]:
     return [f for f in resolved((factor,)) if isinstance(f, Axis)]
 
 
-def _place(factors: Sequence[Any], kind: type) -> Any:  # noqa: ANN401 - a place or None
+def _place(factors: Sequence[Any], kind: type) -> Any:
     return next((k for k, f in enumerate(factors) if isinstance(f, kind)), None)
 
 
@@ -265,7 +269,7 @@ def _shape(layout: Layout, length: int) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _tensors(value: Any) -> list[Tensor]:  # noqa: ANN401 - what a module returns
+def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, Mapping):
@@ -278,7 +282,6 @@ def _tensors(value: Any) -> list[Tensor]:  # noqa: ANN401 - what a module return
 def _relative(a: Tensor, b: Tensor) -> float:
     difference = float((a - b).detach().abs().max())
     return difference / max(float(b.detach().abs().max()), 1e-300)
-
 
 
 def _output_axes(system: System) -> Sequence[Any]:

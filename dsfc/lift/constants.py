@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +17,27 @@ from dsfc.lift.values import Value
 
 _TOLERANCE = 1e-12
 
-_CREATES = {"zeros", "ones", "full", "arange", "eye", "empty", "scalar_tensor", "linspace", "tril_indices"}
-_LIKE = {"zeros_like", "ones_like", "new_zeros", "new_ones", "new_full", "full_like", "empty_like", "new_empty"}
+_CREATES = {
+    "zeros",
+    "ones",
+    "full",
+    "arange",
+    "eye",
+    "empty",
+    "scalar_tensor",
+    "linspace",
+    "tril_indices",
+}
+_LIKE = {
+    "zeros_like",
+    "ones_like",
+    "new_zeros",
+    "new_ones",
+    "new_full",
+    "full_like",
+    "empty_like",
+    "new_empty",
+}
 
 
 def is_mask(tensor: torch.Tensor) -> bool:
@@ -37,7 +57,7 @@ def foldable(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]
     return bool(values) and all(v.const is not None and not v.tokens for v in values)
 
 
-def fold(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def fold(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Returns the constant that an operation of constants is."""
     name = str(getattr(node.target, "_overloadpacket", "")).removeprefix("aten.")
     shape = tuple(int(s) for s in getattr(node.meta.get("val"), "shape", ()))
@@ -45,7 +65,7 @@ def fold(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         dtype = node.meta["val"].dtype
         fill = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}.get(name, 0)
         if name in ("full_like", "new_full"):
-            fill = args[-1] if not isinstance(args[-1], Value) else args[-1].const.item()
+            fill = _plain(args[-1])
         return Value(num(0), (), const=torch.full(shape, fill, dtype=dtype), made=node)
     target: Any = node.target
     result = target(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
@@ -56,7 +76,7 @@ def fold(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     return result
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Any) -> Any:
     if isinstance(value, Value):
         assert value.const is not None
         return value.const
@@ -99,7 +119,8 @@ def named(tensor: torch.Tensor, length: int, batch: int) -> tuple[Node, Layout] 
             values = values.narrow(at, 0, 1)
     plain = values.flatten()
     if plain.numel() and bool((plain == plain[0]).all()) and math.isfinite(float(plain[0])):
-        return num(float(plain[0])), layout
+        own = tuple(f for e in layout for f in e if isinstance(f, Axis))
+        return replace(num(float(plain[0])), axes=own), layout
     moving = [at for at in range(values.ndim)
               if not torch.equal(values, values.narrow(at, 0, 1).expand_as(values))]  # fmt: skip
     table = values
@@ -220,5 +241,7 @@ def _pairs(table: torch.Tensor) -> Node | None:
         powers = torch.log(table)
         step = float(powers[1, 0] - powers[0, 0])
         if torch.allclose(powers, float(powers[0, 0]) + step * lag, rtol=_TOLERANCE, atol=1e-12):
-            return op("*", num(float(table[0, 0])), op("^", num(float(table[1, 0] / table[0, 0])), Lag()))
+            return op(
+                "*", num(float(table[0, 0])), op("^", num(float(table[1, 0] / table[0, 0])), Lag())
+            )
     return None

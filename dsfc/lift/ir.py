@@ -42,10 +42,12 @@ class Num(Node):
     Attributes:
         value: the number.
         root_of: axes; it is 1 over the root of their size.
+        axes: along which it was written down, as the entries of a constant tensor.
     """
 
     value: Fraction
     root_of: tuple[Axis, ...] = ()
+    axes: tuple[Axis, ...] = ()
 
 
 @dataclass(eq=False)
@@ -356,6 +358,8 @@ def _axes(node: Node, known: dict[int, tuple[Axis, ...]]) -> tuple[Axis, ...]:
         case Param(dims=dims):
             return axes_of(a for dim in dims for a in dim)
         case Input(axes=own) | Ones(axes=own):
+            return axes_of(own)
+        case Num(axes=own):
             return axes_of(own)
         case Iota(axis=axis):
             return axes_of((axis,))

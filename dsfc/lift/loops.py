@@ -124,7 +124,7 @@ class _Loop:
         if own < 0:
             return False
         first = other < 0 or other == 0
-        if not first or own - other != 1 and other >= 0:
+        if not first or (own - other != 1 and other >= 0):
             return self._fail(node, "it does something else")
         self.starts[id(node)] = node, before
         return True

@@ -15,7 +15,15 @@ _KEYWORDS = (
 )
 """Words that the language has for itself, or that stand for tokens."""
 
-_AXES = {"d": "d e width", "h": "h g heads_", "t": "t taps", "p": "p v q e", "n": "n m k s", "r": "r", "m": "m c e"}
+_AXES = {
+    "d": "d e width",
+    "h": "h g heads_",
+    "t": "t taps",
+    "p": "p v q e",
+    "n": "n m k s",
+    "r": "r",
+    "m": "m c e",
+}
 """Names of axes by what they are for, the likeliest first."""
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from dsfc.lift import reductions, tokens
+from dsfc.lift import constants, filters, reductions, tokens
 from dsfc.lift.axes import Entry, resolved
-from dsfc.lift.build import num, op, power
+from dsfc.lift.build import num, power
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Masked, Node, Num
 from dsfc.lift.recognise import Recogniser, name_of
@@ -20,14 +20,16 @@ Operation = Callable[..., Any]
 
 
 def _unary(name: str) -> Operation:
-    def run(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+    def run(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:
         return r.unary(name, x)
 
     return run
 
 
 def _binary(name: str) -> Operation:
-    def run(r: Recogniser, a: Any, b: Any, *, alpha: float = 1, rounding_mode: str | None = None) -> Value:  # noqa: ANN401
+    def run(
+        r: Recogniser, a: Any, b: Any, *, alpha: float = 1, rounding_mode: str | None = None
+    ) -> Value:
         if rounding_mode is not None:
             raise CannotLift("a division that rounds")
         if alpha != 1:
@@ -37,11 +39,11 @@ def _binary(name: str) -> Operation:
     return run
 
 
-def _rsub(r: Recogniser, a: Any, b: Any, alpha: float = 1) -> Value:  # noqa: ANN401
+def _rsub(r: Recogniser, a: Any, b: Any, alpha: float = 1) -> Value:
     return _binary("-")(r, b, a, alpha=alpha)
 
 
-def _pow(r: Recogniser, base: Any, exponent: Any) -> Value:  # noqa: ANN401
+def _pow(r: Recogniser, base: Any, exponent: Any) -> Value:
     values = [r.whole(base), r.whole(exponent)]
     nodes, layout = r.broadcast.together(values)
     if isinstance(nodes[1], Num) and nodes[1].value == 1:
@@ -81,7 +83,7 @@ def _addcdiv(r: Recogniser, a: Value, b: Value, c: Value, *, value: float = 1) -
     return r.elementwise("+", a, r.elementwise("*", value, r.elementwise("/", b, c)))
 
 
-def _lerp(r: Recogniser, a: Value, b: Value, weight: Any) -> Value:  # noqa: ANN401
+def _lerp(r: Recogniser, a: Value, b: Value, weight: Any) -> Value:
     return r.elementwise("+", a, r.elementwise("*", weight, r.elementwise("-", b, a)))
 
 
@@ -101,18 +103,26 @@ def _softplus(r: Recogniser, x: Value, beta: float = 1, threshold: float = 20) -
     return r.elementwise("/", r.unary("softplus", r.elementwise("*", x, beta)), beta)
 
 
-def _elu(r: Recogniser, x: Value, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Value:
+def _elu(
+    r: Recogniser, x: Value, alpha: float = 1, scale: float = 1, input_scale: float = 1
+) -> Value:
     if alpha == scale == input_scale == 1:
         return r.unary("elu", x)
     low = r.unary("expm1", r.elementwise("min", x, 0))
-    return r.elementwise("*", scale, r.elementwise("+", r.unary("relu", x), r.elementwise("*", alpha, low)))
+    return r.elementwise(
+        "*", scale, r.elementwise("+", r.unary("relu", x), r.elementwise("*", alpha, low))
+    )
 
 
 def _leaky_relu(r: Recogniser, x: Value, slope: float = 0.01) -> Value:
-    return r.elementwise("+", r.unary("relu", x), r.elementwise("*", slope, r.elementwise("min", x, 0)))
+    return r.elementwise(
+        "+", r.unary("relu", x), r.elementwise("*", slope, r.elementwise("min", x, 0))
+    )
 
 
-def _clamp(r: Recogniser, x: Value, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Value:  # noqa: A002, ANN401, E501
+def _clamp(
+    r: Recogniser, x: Value, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None
+) -> Value:
     low, high = (low if low is not None else min), (high if high is not None else max)
     if low is not None:
         x = r.elementwise("max", x, low)
@@ -153,12 +163,15 @@ def _view_as_complex(r: Recogniser, x: Value) -> Value:
 # Masks
 
 
-def _mask(r: Recogniser, mask: Any) -> tuple[str, Value]:  # noqa: ANN401
+def _mask(r: Recogniser, mask: Any) -> tuple[str, Value]:
     """The relation of tokens that a constant mask holds where it is true, and a value of its shape."""
     if not isinstance(mask, Value) or mask.const is None:
         hint = "a spec has masks of tokens up to the present one, by torch.tril for example"
         raise CannotLift(f"{name_of(r.now)} by a mask that is computed", hint=hint)
-    value = r.whole(Value(mask.node, (), const=mask.const.double(), made=None))
+    known = constants.named(mask.const.double(), r.trace.length, r.trace.batch)
+    if known is None:
+        raise CannotLift(f"{name_of(r.now)} by a mask other than of earlier or later tokens")
+    value = Value(*known)
     if not isinstance(value.node, Masked) or value.node.fill != 0.0:
         if isinstance(value.node, Num):
             return ("all" if value.node.value else "none"), value
@@ -166,7 +179,7 @@ def _mask(r: Recogniser, mask: Any) -> tuple[str, Value]:  # noqa: ANN401
     return value.node.relation, value
 
 
-def _where(r: Recogniser, mask: Any, a: Any, b: Any) -> Value:  # noqa: ANN401
+def _where(r: Recogniser, mask: Any, a: Any, b: Any) -> Value:
     relation, value = _mask(r, mask)
     if relation in ("all", "none"):
         return r.whole(a if relation == "all" else b)
@@ -176,10 +189,12 @@ def _where(r: Recogniser, mask: Any, a: Any, b: Any) -> Value:  # noqa: ANN401
             if negate:
                 relation = {"le": "gt", "lt": "ge", "ge": "lt", "gt": "le"}[relation]
             return _masked(r, kept, value, relation, fill)
-    raise CannotLift("a choice by a mask between two values", hint="0 or -inf may stand where it fails")
+    raise CannotLift(
+        "a choice by a mask between two values", hint="0 or -inf may stand where it fails"
+    )
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401
+def _number(value: Any) -> float | None:
     if isinstance(value, bool | int | float):
         number = float(value)
     elif isinstance(value, Value) and value.const is not None and value.const.numel():
@@ -192,7 +207,7 @@ def _number(value: Any) -> float | None:  # noqa: ANN401
     return -math.inf if number <= -1e8 else number
 
 
-def _masked(r: Recogniser, x: Any, mask: Value, relation: str, fill: float) -> Value:  # noqa: ANN401
+def _masked(r: Recogniser, x: Any, mask: Value, relation: str, fill: float) -> Value:
     nodes, layout = r.broadcast.together([r.whole(x), Value(Num(num(1).value), mask.layout)])
     times = [f.variable for e in layout for f in e if hasattr(f, "variable")]
     own = [f.variable for e in mask.layout for f in e if hasattr(f, "variable")]
@@ -208,7 +223,7 @@ def _masked(r: Recogniser, x: Any, mask: Value, relation: str, fill: float) -> V
     return Value(Masked(node, relation, fill), layout)
 
 
-def _masked_fill(r: Recogniser, x: Value, mask: Any, fill: Any) -> Value:  # noqa: ANN401
+def _masked_fill(r: Recogniser, x: Value, mask: Any, fill: Any) -> Value:
     return _where(r, mask, fill, x)
 
 
@@ -228,18 +243,18 @@ def _triangle(keep: str) -> Operation:
 # Dimensions
 
 
-def _same(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+def _same(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:
     return x
 
 
-def _to(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+def _to(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:
     dtype = r.now.meta["val"].dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise CannotLift(f"a value is rounded to {dtype}")
     return x
 
 
-def _view(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+def _view(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:
     return r.viewed(r.whole(x), r.shape)
 
 
@@ -259,7 +274,7 @@ def _t(r: Recogniser, x: Value) -> Value:
     return _transpose(r, x, 0, 1) if len(r.whole(x).layout) == 2 else x
 
 
-def _movedim(r: Recogniser, x: Value, source: Any, target: Any) -> Value:  # noqa: ANN401
+def _movedim(r: Recogniser, x: Value, source: Any, target: Any) -> Value:
     x = r.whole(x)
     rank = len(x.layout)
     froms = [s % rank for s in (source if isinstance(source, list) else [source])]
@@ -276,7 +291,7 @@ def _unsqueeze(r: Recogniser, x: Value, dim: int) -> Value:
     return Value(x.node, (*x.layout[:at], (), *x.layout[at:]))
 
 
-def _squeeze(r: Recogniser, x: Value, dim: Any = None) -> Value:  # noqa: ANN401
+def _squeeze(r: Recogniser, x: Value, dim: Any = None) -> Value:
     x = r.whole(x)
     dims = range(len(x.layout)) if dim is None else dim if isinstance(dim, list) else [dim]
     gone = {d % len(x.layout) for d in dims}
@@ -284,7 +299,7 @@ def _squeeze(r: Recogniser, x: Value, dim: Any = None) -> Value:  # noqa: ANN401
     return Value(x.node, kept)
 
 
-def _expand(r: Recogniser, x: Value, sizes: list[int], **options: Any) -> Value:  # noqa: ANN401
+def _expand(r: Recogniser, x: Value, sizes: list[int], **options: Any) -> Value:
     """A dimension that is expanded broadcasts in whatever reads it; its size is made of no axis."""
     x = r.whole(x)
     layout = ((),) * (len(r.shape) - len(x.layout)) + x.layout
@@ -312,7 +327,7 @@ def _expand_as(r: Recogniser, x: Value, other: Value) -> Value:
 
 
 def _in_place(plain: Operation) -> Operation:
-    def run(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+    def run(r: Recogniser, x: Value, *rest: Any, **options: Any) -> Value:
         if isinstance(x, Value) and x.view is not None:
             hint = "assign the token, `out[:, t] = …`, once"
             raise CannotLift("a token of a tensor is changed in place", hint=hint)
@@ -347,6 +362,7 @@ OPERATIONS: dict[str, Operation] = {
     "t": _t, "numpy_T": _t, "mT": lambda r, x: _transpose(r, x, -2, -1), "movedim": _movedim,
     "unsqueeze": _unsqueeze, "squeeze": _squeeze, "expand": _expand, "expand_as": _expand_as,
     "broadcast_to": _expand,
+    "conv1d": filters.conv1d,
     **reductions.OPERATIONS,
     **tokens.OPERATIONS,
 }  # fmt: skip

@@ -9,7 +9,18 @@ from typing import Any
 import torch
 
 from dsfc.lift import constants
-from dsfc.lift.axes import Axes, Axis, Batch, Entry, Factor, Layout, Mismatch, Time, regroup, resolved
+from dsfc.lift.axes import (
+    Axes,
+    Axis,
+    Batch,
+    Entry,
+    Factor,
+    Layout,
+    Mismatch,
+    Time,
+    regroup,
+    resolved,
+)
 from dsfc.lift.build import num, op
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Input, Node, Param, Where
@@ -28,6 +39,7 @@ class Recogniser:
         axes: which axes are one.
         broadcast: lays tensors over each other.
         inputs: the module's arguments.
+        buffers: formulas of the buffers that have one, by name.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -37,6 +49,7 @@ class Recogniser:
         self.broadcast = Broadcast(self.axes, trace.length)
         self.lines = Lines()
         self.inputs: dict[str, tuple[Input, Layout]] = {}
+        self.buffers: dict[str, Node] = {}
         self._env: dict[torch.fx.Node, Anything] = {}
         self._forced: dict[torch.fx.Node, Anything] = {}
         self._now: torch.fx.Node | None = None
@@ -76,7 +89,9 @@ class Recogniser:
             e.where = e.where or where
             raise
         except Mismatch:
-            problem = f"{name_of(node)} mixes entries of one axis with another, which axes cannot say"
+            problem = (
+                f"{name_of(node)} mixes entries of one axis with another, which axes cannot say"
+            )
             raise CannotLift(problem, where) from None
         except ValueError as e:
             raise CannotLift(f"{name_of(node)}: {e}", where) from None
@@ -142,6 +157,12 @@ class Recogniser:
         layout: Layout = tuple((Axis(s),) if s != 1 else () for s in tensor.shape)
         dims = tuple(tuple(f for f in e if isinstance(f, Axis)) for e in layout)
         made = Param(path, dims, is_complex=tensor.is_complex(), buffer=buffer)
+        if buffer and len(made.dims) == 1 and not tensor.is_complex():
+            formula = (
+                constants.along(tensor.double().flatten(), made.dims[0][0]) if layout[0] else None
+            )
+            if formula is not None:
+                self.buffers[path] = formula
         return Value(made, layout)
 
     def _operation(self, node: torch.fx.Node) -> Anything:
@@ -161,7 +182,9 @@ class Recogniser:
             return made
         if name not in OPERATIONS:
             raise CannotLift(f"{name} is no operation that a spec has", hint=_HINTS.get(name))
-        return OPERATIONS[name](self, *args, **{k: v for k, v in kwargs.items() if k not in _IGNORED})
+        return OPERATIONS[name](
+            self, *args, **{k: v for k, v in kwargs.items() if k not in _IGNORED}
+        )
 
     def _view(self, node: torch.fx.Node, base: Value) -> tuple[torch.fx.Node, int] | None:
         """The token of a constant tensor that a part of it is; it may be assigned to."""
@@ -241,7 +264,9 @@ class Recogniser:
                 raise CannotLift(f"{name} makes a constant that no formula says", hint=_CONSTANT)
             before, self._now = self._now, made
             args = [self.value(a) for a in made.args]
-            args = [self.whole(a) if isinstance(a, Value) and a.const is not None else a for a in args]
+            args = [
+                self.whole(a) if isinstance(a, Value) and a.const is not None else a for a in args
+            ]
             kwargs = {k: self.value(v) for k, v in made.kwargs.items() if k not in _IGNORED}
             self._forced[made] = OPERATIONS[name](self, *args, **kwargs)
             self._now = before
@@ -274,15 +299,36 @@ class Recogniser:
 
 def name_of(node: torch.fx.Node) -> str:
     """Returns the name of an operation without its namespace and overload."""
-    packet = getattr(node.target, "overloadpacket", None) or getattr(node.target, "_overloadpacket", None)
+    packet = getattr(node.target, "overloadpacket", None) or getattr(
+        node.target, "_overloadpacket", None
+    )
     if packet is not None:
         return str(packet).removeprefix("aten.").rpartition(".")[2]
     return str(getattr(node.target, "__name__", node.target))
 
 
-_IGNORED = {"pin_memory", "device", "dtype", "layout", "memory_format", "non_blocking", "copy", "implicit"}
+_IGNORED = {
+    "pin_memory",
+    "device",
+    "dtype",
+    "layout",
+    "memory_format",
+    "non_blocking",
+    "copy",
+    "implicit",
+}
 _NOTHING = {"_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size"}
-_FACTORIES = {"zeros", "ones", "full", "arange", "eye", "empty", "new_zeros", "new_ones", "zeros_like"}
+_FACTORIES = {
+    "zeros",
+    "ones",
+    "full",
+    "arange",
+    "eye",
+    "empty",
+    "new_zeros",
+    "new_ones",
+    "zeros_like",
+}
 _CONSTANT = (
     "a formula says numbers, arange, a + b * arange, powers of these, "
     "and masks of tokens up to the present one"

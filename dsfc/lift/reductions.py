@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dsfc.lift.axes import Axis, Batch, Entry, Layout, Time, axes_of, resolved
+from dsfc.lift.axes import Axis, Batch, Layout, Time, axes_of, resolved
 from dsfc.lift.build import inverse_root, op, summed, swapped
 from dsfc.lift.failure import CannotLift
-from dsfc.lift.ir import Along, Apply, Contract, Masked, Node, Op, Param, Past, Reduce, Rename
+from dsfc.lift.ir import Along, Apply, Contract, Masked, Node, Op, Param, Past, Reduce
 from dsfc.lift.ir import axes as axes_below
 from dsfc.lift.values import Value, at_token, filled, time_of
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dsfc.lift.recognise import Recogniser
 
 
-def einsum(r: Recogniser, equation: str, operands: Sequence[Any], **options: Any) -> Value:  # noqa: ANN401
+def einsum(r: Recogniser, equation: str, operands: Sequence[Any], **options: Any) -> Value:
     """`torch.einsum`: products of two after another, each letter summed when it is last seen."""
     values = [r.whole(v) for v in operands]
     left, _, out = equation.replace(" ", "").partition("->")
-    letters = [_spelled(word, len(v.layout)) for word, v in zip(left.split(","), values, strict=True)]
+    letters = [
+        _spelled(word, len(v.layout)) for word, v in zip(left.split(","), values, strict=True)
+    ]
     if "->" in equation.replace(" ", ""):
-        named = max((sum(c.isupper() and ord(c) < 65 for c in w) for w in letters), default=0)
-        del named
         dots = next((w[: _dots(w)] for w in letters if _dots(w)), "")
         result = out.replace("...", dots)
     else:
@@ -73,7 +73,11 @@ def product(r: Recogniser, a: Value, la: str, b: Value, lb: str, out: str) -> Va
         if alone:
             value = reduce_(r, "sum", value, alone, False)
             word = "".join(c for c in word if c in other or c in out)
-            return product(r, value, word, b, lb, out) if other == lb else product(r, a, la, value, word, out)
+            return (
+                product(r, value, word, b, lb, out)
+                if other == lb
+                else product(r, a, la, value, word, out)
+            )
     gone = [c for c in dict.fromkeys(la + lb) if c not in out]
     mapped = _mapped(r, a, la, b, lb, out, gone) or _mapped(r, b, lb, a, la, out, gone)
     if mapped is not None:
@@ -97,7 +101,9 @@ def _contracted(left: Node, right: Node, over: tuple[Axis, ...]) -> Node:
     """A contraction; a mask of pairs goes to its outside."""
     for one, other, first in ((left, right, True), (right, left, False)):
         if isinstance(one, Masked) and one.fill == 0.0:
-            inner = _contracted(one.arg, other, over) if first else _contracted(other, one.arg, over)
+            inner = (
+                _contracted(one.arg, other, over) if first else _contracted(other, one.arg, over)
+            )
             return Masked(inner, one.relation, 0.0)
     in_both = [a for a in over if a in axes_below(left, {}) and a in axes_below(right, {})]
     if len(in_both) == len(over):
@@ -111,7 +117,9 @@ def _over_tokens(node: Node, layout: Layout, times: Sequence[Time]) -> Value:
         return Value(node, layout)
     left = [f for e in layout for f in e if isinstance(f, Time)]
     if len(times) > 1 or not left:
-        hint = "a mixer's value at a token may sum over the tokens beside it, each weighed by a pair"
+        hint = (
+            "a mixer's value at a token may sum over the tokens beside it, each weighed by a pair"
+        )
         raise CannotLift("a sum over all tokens that leaves one value for the sequence", hint=hint)
     if times[0].variable == 0:
         node = swapped(node)
@@ -180,7 +188,7 @@ def outer(r: Recogniser, a: Value, b: Value) -> Value:
     return product(r, r.whole(a), "m", r.whole(b), "n", "mn")
 
 
-def dims_of(dim: Any, rank: int) -> list[int]:  # noqa: ANN401
+def dims_of(dim: Any, rank: int) -> list[int]:
     """Returns the dimensions that an argument names, counted from the front; all for None."""
     if dim is None or dim == []:
         return list(range(rank))
@@ -218,19 +226,25 @@ def _reduced(kind: str, over: tuple[Axis, ...], node: Node) -> Node:
     return Reduce(kind, over, filled(node, over))
 
 
-def _reduction(kind: str) -> Any:  # noqa: ANN401
-    def run(r: Recogniser, x: Value, dim: Any = None, keepdim: bool = False, **options: Any) -> Value:  # noqa: ANN401
+def _reduction(kind: str) -> Any:
+    def run(
+        r: Recogniser, x: Value, dim: Any = None, keepdim: bool = False, **options: Any
+    ) -> Value:
         x = r.whole(x)
         return reduce_(r, kind, x, dims_of(dim, len(x.layout)), keepdim)
 
     return run
 
 
-def _max_dim(r: Recogniser, x: Value, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: ANN401
+def _max_dim(r: Recogniser, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
     if isinstance(dim, Value):
         return r.elementwise("max", x, dim)
     made = _reduction("max")(r, x, dim, keepdim)
-    return [made, None] if isinstance(dim, int) and not isinstance(r.now.meta["val"], _tensor()) else made
+    return (
+        [made, None]
+        if isinstance(dim, int) and not isinstance(r.now.meta["val"], _tensor())
+        else made
+    )
 
 
 def _tensor() -> type:
@@ -239,7 +253,15 @@ def _tensor() -> type:
     return torch.Tensor
 
 
-def _var(r: Recogniser, x: Value, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None) -> Value:  # noqa: ANN401, E501
+def _var(
+    r: Recogniser,
+    x: Value,
+    dim: Any = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Value:
     x = r.whole(x)
     dims = dims_of(dim, len(x.layout))
     count = math.prod(f.size for d in dims for f in resolved(x.layout[d]))
@@ -249,11 +271,13 @@ def _var(r: Recogniser, x: Value, dim: Any = None, unbiased: Any = True, keepdim
     return mean if less == 0 else r.elementwise("*", mean, count / (count - less))
 
 
-def _std(r: Recogniser, *args: Any, **kwargs: Any) -> Value:  # noqa: ANN401
+def _std(r: Recogniser, *args: Any, **kwargs: Any) -> Value:
     return r.unary("sqrt", _var(r, *args, **kwargs))
 
 
-def _norm(r: Recogniser, x: Value, p: Any = 2, dim: Any = None, keepdim: bool = False, **options: Any) -> Value:  # noqa: ANN401, E501
+def _norm(
+    r: Recogniser, x: Value, p: Any = 2, dim: Any = None, keepdim: bool = False, **options: Any
+) -> Value:
     if p not in (2, 2.0, None, 1, 1.0):
         raise CannotLift(f"a norm of order {p}")
     x = r.whole(x)
@@ -268,7 +292,15 @@ def _normalize(r: Recogniser, x: Value, p: float = 2.0, dim: int = 1, eps: float
     return r.elementwise("/", x, r.elementwise("max", length, eps))
 
 
-def layer_norm(r: Recogniser, x: Value, shape: list[int], weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5, *rest: Any) -> Value:  # noqa: ANN401, E501
+def layer_norm(
+    r: Recogniser,
+    x: Value,
+    shape: list[int],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Value:
     """`F.layer_norm`."""
     x = r.whole(x)
     dims = list(range(len(x.layout) - len(shape), len(x.layout)))
@@ -279,7 +311,9 @@ def layer_norm(r: Recogniser, x: Value, shape: list[int], weight: Value | None =
     return made if bias is None else r.elementwise("+", made, bias)
 
 
-def rms_norm(r: Recogniser, x: Value, shape: list[int], weight: Value | None = None, eps: float | None = None) -> Value:  # noqa: E501
+def rms_norm(
+    r: Recogniser, x: Value, shape: list[int], weight: Value | None = None, eps: float | None = None
+) -> Value:
     """`F.rms_norm`."""
     x = r.whole(x)
     dims = list(range(len(x.layout) - len(shape), len(x.layout)))
@@ -289,7 +323,15 @@ def rms_norm(r: Recogniser, x: Value, shape: list[int], weight: Value | None = N
     return made if weight is None else r.elementwise("*", made, weight)
 
 
-def group_norm(r: Recogniser, x: Value, groups: int, weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5, *rest: Any) -> Value:  # noqa: ANN401, E501
+def group_norm(
+    r: Recogniser,
+    x: Value,
+    groups: int,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    *rest: Any,
+) -> Value:
     """`F.group_norm` of a tensor whose second dimension is the last: each token has its own."""
     x = r.whole(x)
     if len(x.layout) != 2:
@@ -304,7 +346,7 @@ def group_norm(r: Recogniser, x: Value, groups: int, weight: Value | None = None
     return made if bias is None else r.elementwise("+", made, bias)
 
 
-def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Value:  # noqa: ANN401
+def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Value:
     """Softmax along an axis, or over the tokens of a pair."""
     x = r.whole(x)
     at, entry = r.entry(x, dim)
@@ -331,16 +373,29 @@ def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Va
     return Value(made if time.variable == 1 else swapped(made), x.layout)
 
 
-def _log_softmax(r: Recogniser, x: Value, dim: int, *rest: Any) -> Value:  # noqa: ANN401
+def _log_softmax(r: Recogniser, x: Value, dim: int, *rest: Any) -> Value:
     return r.unary("log", softmax(r, x, dim))
 
 
-def _logsumexp(r: Recogniser, x: Value, dim: Any, keepdim: bool = False) -> Value:  # noqa: ANN401
+def _logsumexp(r: Recogniser, x: Value, dim: Any, keepdim: bool = False) -> Value:
     x = r.whole(x)
-    return r.unary("log", reduce_(r, "sum", r.unary("exp", x), dims_of(dim, len(x.layout)), keepdim))
+    return r.unary(
+        "log", reduce_(r, "sum", r.unary("exp", x), dims_of(dim, len(x.layout)), keepdim)
+    )
 
 
-def attention(r: Recogniser, q: Value, k: Value, v: Value, mask: Value | None = None, dropout: float = 0.0, is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False) -> Value:  # noqa: E501
+def attention(
+    r: Recogniser,
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None = None,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
     """`F.scaled_dot_product_attention`."""
     if dropout or enable_gqa:
         raise CannotLift("attention with dropout or groups of queries")
@@ -364,15 +419,6 @@ def attention(r: Recogniser, q: Value, k: Value, v: Value, mask: Value | None = 
     return product(r, weights, letters + "mn", v, letters + "nk", letters + "mk")
 
 
-def _cosine_rename(node: Node, old: Axis, new: Axis) -> Node:
-    return Rename(node, old, new)
-
-
-def entries(value: Value) -> Layout:
-    """Returns the resolved layout of a tensor."""
-    return tuple(map(resolved, value.layout))
-
-
 OPERATIONS: dict[str, Any] = {
     "einsum": einsum, "linear": linear, "matmul": matmul, "mm": matmul, "bmm": matmul, "mv": matmul,
     "dot": matmul, "inner": matmul, "addmm": addmm, "baddbmm": addmm, "outer": outer,
@@ -382,4 +428,3 @@ OPERATIONS: dict[str, Any] = {
     "group_norm": group_norm, "softmax": softmax, "_softmax": softmax, "log_softmax": _log_softmax,
     "logsumexp": _logsumexp, "scaled_dot_product_attention": attention,
 }  # fmt: skip
-_ = Entry

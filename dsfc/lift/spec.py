@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeGuard
+from types import MappingProxyType
 
 from dsfc.lift.axes import Axis, axes_of
+from dsfc.lift.expressions import Called, Expressions, at_a_token
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import (
-    Along,
     Apply,
     At,
     Before,
@@ -33,7 +31,6 @@ from dsfc.lift.ir import (
     Param,
     Past,
     Reduce,
-    Rename,
     Run,
     State,
     Where,
@@ -73,7 +70,13 @@ class Writer:
     """Writes one output as a mixer."""
 
     def __init__(
-        self, name: str, title: str, output: Node, inputs: Sequence[Input], order: Sequence[str] = ()
+        self,
+        name: str,
+        title: str,
+        output: Node,
+        inputs: Sequence[Input],
+        order: Sequence[str] = (),
+        buffers: Mapping[str, Node] = MappingProxyType({}),
     ) -> None:
         """Finds what there is to declare.
 
@@ -83,7 +86,9 @@ class Writer:
             output: the value of `y`.
             inputs: arguments of the module.
             order: parameters of the module.
+            buffers: formulas of buffers whose values have one, by their names in the module.
         """
+        self.buffers = buffers
         self.order = order
         self.name, self.title, self.output = name, title, output
         self.known: dict[int, tuple[Axis, ...]] = {}
@@ -93,14 +98,14 @@ class Writer:
                             if isinstance(n, Now | Before)}.values())  # fmt: skip
         self.timed: dict[int, bool] = {}
         self.names = Names(self._variables())
-        self.input_names = {id(i): self.names.value(i.name) for i in self.inputs}
+        self.called = Called()
+        self.called.inputs = {id(i): self.names.value(i.name) for i in self.inputs}
         self.heads: set[Axis] = set()
         self.params = self._params()
         self.maps = self._maps()
         self._find_heads()
-        self.axis_names = self._axis_names()
-        self.named: dict[int, str] = {}
-        self.param_names: dict[tuple[object, ...], str] = {}
+        self.called.axes = self._axis_names()
+        self.text = Expressions(self.called, self.heads, self.maps, self.axes, self.over_time)
         self.definitions: list[tuple[str, Node]] = []
 
     # What is read
@@ -160,7 +165,9 @@ class Writer:
         inputs = [a for i in self.inputs for a in axes_of(i.axes)]
         output = self.axes(self.output)
         kept = [a for s in self.states for a in axes_of(s.axes)]
-        scores = [a for n in self.nodes if isinstance(n, Contract | Reduce) for a in axes_of(n.axes)]
+        scores = [
+            a for n in self.nodes if isinstance(n, Contract | Reduce) for a in axes_of(n.axes)
+        ]
         taps = [a for n in self.nodes if isinstance(n, Fir) for a in axes_of((n.taps,))]
         middle = [a for n in self.nodes if isinstance(n, Apply) for a in axes_of(n.source)]
         rest = [a for p in self.params.values() for d in p.dims for a in axes_of(d)]
@@ -184,11 +191,11 @@ class Writer:
 
     # What gets a name
 
-    def _over_time(self, node: Node) -> bool:
+    def over_time(self, node: Node) -> bool:
         """Whether a value depends on the token."""
         if id(node) not in self.timed:
             own = isinstance(node, Input | Now | Before | First | Delay | Fir | Past)
-            self.timed[id(node)] = own or any(map(self._over_time, children(node)))
+            self.timed[id(node)] = own or any(map(self.over_time, children(node)))
         return self.timed[id(node)]
 
     def _pairwise(self, node: Node) -> bool:
@@ -201,11 +208,11 @@ class Writer:
         """Gives names to states, to what sums read at j, to the user's variables and what recurs."""
         for state in self.states:
             wanted = state.where.name if state.where and state.where.name else state.hint
-            self.named[id(state)] = self.names.value(wanted)
+            self.called.values[id(state)] = self.names.value(wanted)
         uses = Counter(id(c) for n in self.nodes for c in self._read_by(n))
         forced: set[int] = set()
         for node in self.nodes:
-            if isinstance(node, At) and node.variable == 1 and self._over_time(node.arg):
+            if isinstance(node, At) and node.variable == 1 and self.over_time(node.arg):
                 forced.add(id(node.arg))
             elif isinstance(node, Run | Fir | Delay):
                 forced.add(id(node.arg))
@@ -223,13 +230,13 @@ class Writer:
             if node is self.output and id(node) not in forced and uses[id(node)] == 0:
                 continue
             if id(node) in forced or mine or again:
-                self.named[id(node)] = self.names.value(name or self._described(node))
-                self.definitions.append((self.named[id(node)], node))
+                self.called.values[id(node)] = self.names.value(name or self._described(node))
+                self.definitions.append((self.called.values[id(node)], node))
 
     def _described(self, node: Node) -> str:
         """A name of a value that the user has none for."""
         if isinstance(node, Apply):
-            return f"{self.param_names[node.map.key]}_{next(iter(self.input_names.values()))}"
+            return f"{self.called.params[node.map.key]}_{next(iter(self.called.inputs.values()))}"
         return "x"
 
     @staticmethod
@@ -244,7 +251,7 @@ class Writer:
             return False
         if isinstance(node, Op) and node.name == "neg":
             return self._worth(node.args[0])
-        if not self._over_time(node):
+        if not self.over_time(node):
             return sum(1 for _ in walk(node)) > 3
         return True
 
@@ -269,36 +276,36 @@ class Writer:
         """Returns the spec."""
         read_as = self._parts_read_as()
         for key, param in self.params.items():
-            self.param_names[key] = self.names.parameter(param, read_as.get(key))
+            self.called.params[key] = self.names.parameter(param, read_as.get(key))
         self._name_values()
         items: list[ast.Item] = []
-        written = Written(ast.Spec(()), axes=dict(self.axis_names), output=self.axes(self.output))
-        written.inputs = {self.input_names[id(i)]: i.name for i in self.inputs}
+        written = Written(ast.Spec(()), axes=dict(self.called.axes), output=self.axes(self.output))
+        written.inputs = {self.called.inputs[id(i)]: i.name for i in self.inputs}
         decls = [*self._inputs(), *self._parameters(written), *self._states()]
         defs: list[ast.Item] = []
         for state in self.states:
             if state.update is None:
                 raise CannotLift("a state of a loop is never updated", state.where)
         for name, node in self.definitions:
-            defs.append(ast.Def(ast.Ident(name), self._expr(node, defining=True)))
+            defs.append(ast.Def(ast.Ident(name), self.text.value(node, defining=True)))
             if node.where:
                 written.places[name] = node.where
         for state in self.states:
-            name = self.named[id(state)]
+            name = self.called.values[id(state)]
             assert state.update is not None
-            shape = self._widened(self._expr(state.update, defining=True), self.axes(state.update),
+            shape = self.text.widened(self.text.value(state.update, defining=True), self.axes(state.update),
                                   axes_of(state.axes))  # fmt: skip
             defs.append(ast.Def(ast.Ident(name), shape))
             if state.where:
                 written.places[name] = state.where
-        defs.append(ast.Def(ast.Ident("y"), self._expr(self.output)))
+        defs.append(ast.Def(ast.Ident("y"), self.text.value(self.output)))
         if self.output.where:
             written.places["y"] = self.output.where
         defs = self._in_order(defs)
         used = {a for item in (*decls, *defs) for a in self._axes_in(item)}
         dims = tuple(
             ast.Dim(ast.Ident(n), axis in self.heads, None if self._free(axis) else ast.Num(Fraction(axis.size)))
-            for axis, n in self.axis_names.items() if n in used
+            for axis, n in self.called.axes.items() if n in used
         )  # fmt: skip
         if dims:
             items.append(ast.Dims(dims))
@@ -317,7 +324,7 @@ class Writer:
                 item.type.each, item.type.source, item.type.target]  # fmt: skip
             out |= {a.text for part in parts for a in part}
         if isinstance(item, ast.Def):
-            known = set(self.axis_names.values())
+            known = set(self.called.axes.values())
             out |= {n.id for n in ast.walk(item.expr) if isinstance(n, ast.Name) and n.id in known}
         return out
 
@@ -334,7 +341,7 @@ class Writer:
             for node in ast.walk(by_name[name].expr):
                 if isinstance(node, ast.Name):
                     visit(node.id)
-                elif isinstance(node, ast.Call) or _at_a_token(node):
+                elif isinstance(node, ast.Call) or at_a_token(node):
                     visit(node.name.text)
             out.append(by_name[name])
 
@@ -344,14 +351,14 @@ class Writer:
 
     def _inputs(self) -> list[ast.Item]:
         return [
-            self._decl(ast.DeclKind.INPUT, self.input_names[id(i)], self._type(axes_of(i.axes)))
+            self._decl(ast.DeclKind.INPUT, self.called.inputs[id(i)], self._type(axes_of(i.axes)))
             for i in self.inputs
         ]
 
     def _states(self) -> list[ast.Item]:
         complex_ = {id(s) for s in self.states if s.is_complex or self._complex_state(s)}
         return [
-            self._decl(ast.DeclKind.STATE, self.named[id(s)], self._type(axes_of(s.axes)),
+            self._decl(ast.DeclKind.STATE, self.called.values[id(s)], self._type(axes_of(s.axes)),
                        (ast.Flag.COMPLEX,) if id(s) in complex_ else ())
             for s in self.states
         ]  # fmt: skip
@@ -378,12 +385,12 @@ class Writer:
     def _parameters(self, written: Written) -> list[ast.Item]:
         out: list[ast.Item] = []
         for key, param in self.params.items():
-            name = self.param_names[key]
+            name = self.called.params[key]
             written.params[name] = param
             type_: ast.Type | None
             if key in self.maps:
                 use = self.maps[key]
-                each, source, target = ([ast.Ident(self.axis_names[a]) for a in axes_of(g)]
+                each, source, target = ([ast.Ident(self.called.axes[a]) for a in axes_of(g)]
                                         for g in (use.each, use.source, use.target))  # fmt: skip
                 type_ = ast.MapType(tuple(each), tuple(source), tuple(target))
             else:
@@ -392,11 +399,18 @@ class Writer:
                     problem = f"{param.path} is used entry by entry and has one axis twice"
                     raise CannotLift(problem, param.where)
                 type_ = self._type(own)
+            if param.path in self.buffers and not param.cuts and key not in self.maps:
+                value = self.text.value(self.buffers[param.path])
+                init = ast.Init(ast.InitKind.VALUE, value)
+                out.append(self._decl(ast.DeclKind.BUFFER, name, type_, (), init))
+                continue
             flags = (ast.Flag.COMPLEX,) if param.is_complex else ()
             init = ast.Init(ast.InitKind.DRAW, ast.Call(
                 ast.Ident("normal"), (), (ast.Num(Fraction(0)), ast.Num(Fraction(1, 50)))))  # fmt: skip
             if param.is_complex:
-                init = ast.Init(ast.InitKind.DRAW, ast.Call(ast.Ident("cplx"), (), (init.expr, init.expr)))
+                init = ast.Init(
+                    ast.InitKind.DRAW, ast.Call(ast.Ident("cplx"), (), (init.expr, init.expr))
+                )
             out.append(self._decl(ast.DeclKind.PARAM, name, type_, flags, init))
         return out
 
@@ -410,232 +424,4 @@ class Writer:
     def _type(self, own: Sequence[Axis]) -> ast.Type | None:
         if not own:
             return None
-        return ast.TensorType(tuple(ast.Ident(self.axis_names[a]) for a in own))
-
-    # Expressions
-
-    def _expr(self, node: Node, token: str = "i", defining: bool = False) -> ast.Expr:
-        """The text of a value at a token; `defining` where it is what gives the value its name."""
-        if not defining and id(node) in self.named:
-            return self._read(self.named[id(node)], token, self._over_time(node))
-        match node:
-            case Num(value=value, root_of=over):
-                if len(axes_of(over)) == 1:
-                    root = ast.Mul((ast.Num(Fraction(1)), ast.Num(Fraction(2))), (ast.MulOp.OVER,))
-                    return ast.Pow(ast.Name(self.axis_names[axes_of(over)[0]]), ast.Neg(root))
-                return number(value)
-            case Param():
-                return ast.Name(self.param_names[node.key])
-            case Input():
-                return self._read(self.input_names[id(node)], token, True)
-            case Now(state=state):
-                return self._read(self.named[id(state)], token, True)
-            case Before(state=state):
-                return self._before(state)
-            case First():
-                return ast.Name("first")
-            case Lag():
-                return _minus(ast.Name("i"), ast.Name("j"))
-            case Ones(axes=own):
-                return self._ones(axes_of(own))
-            case Iota(axis=axis):
-                return self._along("iota", axes_of((axis,))[0])
-            case Op():
-                return self._operation(node, token)
-            case Reduce(kind=kind, axes=over, arg=arg):
-                return ast.Call(ast.Ident(kind), self._brackets(over), (self._expr(arg, token),))
-            case Along(name=name, axis=over, arg=arg):
-                return ast.Call(ast.Ident(name), self._brackets(over), (self._expr(arg, token),))
-            case Contract(left=left, right=right, axes=over):
-                return self._contraction(left, right, axes_of(over), token)
-            case Apply():
-                return self._applied(node, token)
-            case Rename(arg=arg, old=old, new=new):
-                (one,), (two,) = axes_of((old,)), axes_of((new,))
-                names = tuple(ast.Name(self.axis_names[a]) for a in (one, two))
-                return ast.Call(ast.Ident("rename"), names, (self._expr(arg, token),))
-            case Delay(arg=arg, lag=lag):
-                name = self._named_stream(arg)
-                return ast.Index(ast.Ident(name), (_minus(ast.Name(token), _number(lag)),))
-            case Fir(weight=weight, arg=arg, taps=taps):
-                args = (self._expr(weight), self._expr(arg, token))
-                return ast.Call(ast.Ident("fir"), self._brackets((taps,)), args)
-            case At(arg=arg, variable=variable):
-                return self._expr(arg, "ij"[variable])
-            case Run(arg=arg):
-                order = ast.Relation(tuple(map(ast.Name, "jli")), (ast.CmpOp.LT, ast.CmpOp.LE))
-                value = self._read(self.named[id(arg)], "l", True) if id(arg) in self.named else self._expr(arg)
-                return ast.Call(ast.Ident("prod"), (order,), (value,))
-            case Past(arg=arg, relation=relation):
-                return self._past(arg, relation)
-        hint = "a table of pairs has to be summed over its tokens, with 0 or -inf where it is masked"
-        raise CannotLift("a value of pairs of tokens is used as it is", node.where, hint)
-
-    def _named_stream(self, node: Node) -> str:
-        if isinstance(node, Input):
-            return self.input_names[id(node)]
-        if isinstance(node, Now):
-            return self.named[id(node.state)]
-        return self.named[id(node)]
-
-    @staticmethod
-    def _read(name: str, token: str, timed: bool) -> ast.Expr:
-        if token == "i" or not timed:
-            return ast.Name(name)
-        return ast.Index(ast.Ident(name), (ast.Name(token),))
-
-    def _before(self, state: State) -> ast.Expr:
-        read = ast.Index(ast.Ident(self.named[id(state)]), (_minus(ast.Name("i"), _number(1)),))
-        if state.start is None:
-            return read
-        start = self._product(ast.Name("first"), (), self._expr(state.start), self.axes(state.start), "*")
-        start = self._widened(start, self.axes(state.start), axes_of(state.axes))
-        return _chain_add(read, start, ast.AddOp.PLUS)
-
-    def _past(self, arg: Node, relation: str | None) -> ast.Expr:
-        body = self._expr(arg)
-        signs = {"le": ast.CmpOp.LE, "lt": ast.CmpOp.LT, "gt": ast.CmpOp.GT, "ge": ast.CmpOp.GE}
-
-        def summed(word: str) -> ast.Expr:
-            order = ast.Relation((ast.Name("j"), ast.Name("i")), (signs[word],))
-            return ast.Call(ast.Ident("sum"), (order,), (body,))
-
-        if relation is None:
-            return _chain_add(summed("le"), summed("gt"), ast.AddOp.PLUS)
-        return summed(relation)
-
-    def _along(self, name: str, axis: Axis) -> ast.Expr:
-        return ast.Index(ast.Ident(name), (ast.Name(self.axis_names[axis]),))
-
-    def _ones(self, own: Sequence[Axis]) -> ast.Expr:
-        parts = tuple(self._along("ones", a) for a in own)
-        return parts[0] if len(parts) == 1 else ast.Outer(parts)
-
-    def _brackets(self, over: Sequence[Axis]) -> tuple[ast.Condition, ...]:
-        return tuple(ast.Name(self.axis_names[a]) for a in axes_of(over))
-
-    def _operation(self, node: Op, token: str) -> ast.Expr:
-        args = [self._expr(a, token) for a in node.args]
-        own = [self.axes(a) for a in node.args]
-        if node.name == "neg":
-            return ast.Neg(args[0])
-        if node.name in ("+", "-"):
-            every = tuple(dict.fromkeys(a for o in own for a in o))
-            wide = [self._widened(e, o, every) if o or not every else e for e, o in zip(args, own, strict=True)]
-            sign = ast.AddOp.PLUS if node.name == "+" else ast.AddOp.MINUS
-            return _chain_add(wide[0], wide[1], sign)
-        if node.name == "*" and isinstance(node.args[1], Num) and not node.args[1].root_of:
-            value = node.args[1].value
-            if value.numerator == 1 and value.denominator > 1 and isinstance(number(value), ast.Mul):
-                return _chain_mul(args[0], ast.Num(Fraction(value.denominator)), ast.MulOp.OVER)
-        if node.name in ("*", "/"):
-            return self._product(args[0], own[0], args[1], own[1], node.name)
-        if node.name == "^":
-            if own[1]:
-                return ast.Call(ast.Ident("exp"), (), (self._product(
-                    args[1], own[1], ast.Call(ast.Ident("log"), (), (args[0],)), own[0], "*"),))  # fmt: skip
-            return ast.Pow(args[0], args[1])
-        if len(args) == 2:
-            every = tuple(dict.fromkeys(a for o in own for a in o))
-            args = [self._widened(e, o, every) if o else e for e, o in zip(args, own, strict=True)]
-            if node.name == "cplx":
-                args = [self._widened(e, o, every) for e, o in zip(args, own, strict=True)]
-        return ast.Call(ast.Ident(node.name), (), tuple(args))
-
-    def _widened(self, expr: ast.Expr, own: Sequence[Axis], every: Sequence[Axis]) -> ast.Expr:
-        """A value that is constant along the axes that it has not."""
-        missing = [a for a in every if a not in own]
-        if not missing:
-            return expr
-        ones = tuple(self._along("ones", a) for a in missing)
-        if not own:
-            return _chain_mul(expr, self._ones(missing), ast.MulOp.TIMES)
-        return ast.Outer((expr, *ones))
-
-    def _product(
-        self, a: ast.Expr, own: Sequence[Axis], b: ast.Expr, other: Sequence[Axis], sign: str
-    ) -> ast.Expr:
-        left, right = set(own), set(other)
-        operator = ast.MulOp.TIMES if sign == "*" else ast.MulOp.OVER
-        if left <= right or right <= left:
-            return _chain_mul(a, b, operator)
-        if sign == "/":
-            return _chain_mul(self._widened(a, own, [*own, *other]), b, operator)
-        if (left & right) <= self.heads:
-            return ast.Outer((a, b))
-        return _chain_mul(self._widened(a, own, [*own, *other]), b, operator)
-
-    def _contraction(self, left: Node, right: Node, over: Sequence[Axis], token: str) -> ast.Expr:
-        a, b = self._expr(left, token), self._expr(right, token)
-        own, other = self.axes(left), self.axes(right)
-        shared = set(own) & set(other)
-        if len(over) == 1 and over[0] not in self.heads and shared - {over[0]} <= self.heads:
-            return ast.Dot((a, b))
-        inner = self._product(a, own, b, other, "*")
-        return ast.Call(ast.Ident("sum"), self._brackets(over), (inner,))
-
-    def _applied(self, node: Apply, token: str) -> ast.Expr:
-        operand = self._expr(node.arg, token)
-        if node.map.key not in self.maps:
-            own = self.axes(node.map)
-            inner = self._product(ast.Name(self.param_names[node.map.key]), own, operand, self.axes(node.arg), "*")
-            return ast.Call(ast.Ident("sum"), self._brackets(node.source), (inner,))
-        name = ast.Ident(self.param_names[node.map.key])
-        if isinstance(operand, ast.Name | ast.Call | ast.Index | ast.Apply):
-            return ast.Apply(name, operand)
-        return ast.Call(name, (), (operand,))
-
-
-def number(value: Fraction) -> ast.Expr:
-    """Returns a number; a root of a whole number as such, a fraction as a quotient."""
-    if value < 0:
-        return ast.Neg(number(-value))
-    if value.denominator == 1:
-        return ast.Num(value)
-    squared = float(value) ** 2
-    for base, sign in ((1 / squared, -1), (squared, 1)):
-        whole = round(base)
-        if 1 < whole < 1 << 20 and math.isclose(float(value), whole ** (sign / 2), rel_tol=1e-15):
-            if math.isqrt(whole) ** 2 != whole:
-                half = ast.Mul((ast.Num(Fraction(1)), ast.Num(Fraction(2))), (ast.MulOp.OVER,))
-                return ast.Pow(ast.Num(Fraction(whole)), half if sign > 0 else ast.Neg(half))
-    rest = value.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    small = value.denominator <= 4096 and value.numerator <= 4096
-    if rest == 1 and not (small and value.denominator in (2, 4, 8, 16, 32, 64)):
-        return ast.Num(value)
-    parts = ast.Num(Fraction(value.numerator)), ast.Num(Fraction(value.denominator))
-    return ast.Mul(parts, (ast.MulOp.OVER,))
-
-
-def _at_a_token(node: ast.Condition) -> TypeGuard[ast.Index]:
-    """Whether a value is read at j, rather than at an earlier token."""
-    return isinstance(node, ast.Index) and isinstance(node.brackets[0], ast.Name)
-
-
-def _number(value: int) -> ast.Num:
-    return ast.Num(Fraction(value))
-
-
-def _minus(a: ast.Expr, b: ast.Expr) -> ast.Expr:
-    return ast.Add((a, b), (ast.AddOp.MINUS,))
-
-
-def _chain_add(a: ast.Expr, b: ast.Expr, sign: ast.AddOp) -> ast.Expr:
-    if isinstance(b, ast.Neg):
-        flipped = ast.AddOp.MINUS if sign is ast.AddOp.PLUS else ast.AddOp.PLUS
-        return _chain_add(a, b.operand, flipped)
-    if isinstance(a, ast.Add):
-        return ast.Add((*a.operands, b), (*a.operators, sign))
-    return ast.Add((a, b), (sign,))
-
-
-def _chain_mul(a: ast.Expr, b: ast.Expr, sign: ast.MulOp) -> ast.Expr:
-    if isinstance(a, ast.Mul):
-        return ast.Mul((*a.operands, b), (*a.operators, sign))
-    return ast.Mul((a, b), (sign,))
-
-
-IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
+        return ast.TensorType(tuple(ast.Ident(self.called.axes[a]) for a in own))

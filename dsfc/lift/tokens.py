@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dsfc.lift import loops
-from dsfc.lift.axes import Axis, Entry, Layout, Time, axes_of, resolved
+from dsfc.lift.axes import Axis, Layout, Time, axes_of, resolved
 from dsfc.lift.build import cumulative, num, op
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import (
@@ -39,11 +39,10 @@ from dsfc.lift.values import Value, delayed, filled, time_of, with_time
 if TYPE_CHECKING:
     from dsfc.lift.recognise import Recogniser
 
-_TAPS = 16
-"""A filter over channels is written out with so many taps at most."""
 
-
-def narrow(node: Node, axes: tuple[Axis, ...], first: int, fresh: tuple[Axis, ...], count: int) -> Node:
+def narrow(
+    node: Node, axes: tuple[Axis, ...], first: int, fresh: tuple[Axis, ...], count: int
+) -> Node:
     """Returns entries `first` … of a dimension of a node, along a fresh axis, or none for one entry.
 
     Raises:
@@ -60,7 +59,9 @@ def narrow(node: Node, axes: tuple[Axis, ...], first: int, fresh: tuple[Axis, ..
             for at, dim in enumerate(dims):
                 if axes_of(dim) == axes:
                     cut = (*node.cuts, (at, first, count))
-                    return replace(node, dims=(*dims[:at], fresh, *dims[at + 1 :]), cuts=cut, where=None)
+                    return replace(
+                        node, dims=(*dims[:at], fresh, *dims[at + 1 :]), cuts=cut, where=None
+                    )
         case Iota(axis=axis) if axes_of((axis,)) == axes:
             start = num(first)
             if not fresh:
@@ -123,10 +124,10 @@ def _window(r: Recogniser, x: Value, at: int, first: int, count: int) -> Value:
             return Value(Num(num(0).value), (*x.layout[:at], (), *x.layout[at + 1 :]))
         node = x.node if isinstance(x.node, Num) else Token(x.node, token)
         return Value(node, (*x.layout[:at], (), *x.layout[at + 1 :]))
-    return _settled(r, x.node, x.layout, at, replace(time, size=count, delay=time.delay - first))
+    return settled(r, x.node, x.layout, at, replace(time, size=count, delay=time.delay - first))
 
 
-def _settled(r: Recogniser, node: Node, layout: Layout, at: int, time: Time) -> Value:
+def settled(r: Recogniser, node: Node, layout: Layout, at: int, time: Time) -> Value:
     """A value with another axis of tokens; one of full length that begins late is a delay."""
     if time.size == r.trace.length:
         if time.delay < 0:
@@ -160,7 +161,9 @@ def select(r: Recogniser, x: Value, dim: int, index: int) -> Value:
     return out
 
 
-def slice_(r: Recogniser, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Value:  # noqa: ANN401, E501
+def slice_(
+    r: Recogniser, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Value:
     """`x[…, start:end]`."""
     node = r.now.args[0] if r.now.args else None
     x = x if x.tokens else r.whole(x)
@@ -174,11 +177,15 @@ def slice_(r: Recogniser, x: Value, dim: int = 0, start: Any = None, end: Any = 
         return Value(held.node, (*held.layout[:at], (), *held.layout[at:]))
     x = r.whole(x)
     if step != 1:
-        raise CannotLift(f"every {step}th entry of a dimension")
+        raise CannotLift(f"a step of {step} through a dimension")
     if last - first == total:
         return x
     out = _window(r, x, at, first, last - first)
-    if time_of(resolved(x.layout[at])) is not None and last - first == 1 and isinstance(node, torch.fx.Node):
+    if (
+        time_of(resolved(x.layout[at])) is not None
+        and last - first == 1
+        and isinstance(node, torch.fx.Node)
+    ):
         out.view = node, first
     return out
 
@@ -198,7 +205,7 @@ def _chunk(r: Recogniser, x: Value, parts: int, dim: int = 0) -> list[Value]:
     return split_into(r, x, parts, dim)
 
 
-def _split(r: Recogniser, x: Value, sizes: Any, dim: int = 0) -> list[Value]:  # noqa: ANN401
+def _split(r: Recogniser, x: Value, sizes: Any, dim: int = 0) -> list[Value]:
     x = r.whole(x)
     at, entry = r.entry(x, dim)
     total = 1
@@ -265,7 +272,9 @@ def cat(r: Recogniser, values: Sequence[Any], dim: int = 0) -> Value:
     """`torch.cat`: tokens side by side, or zeros in front of a stream."""
     if len(values) == 1:
         return r.whole(values[0])
-    zeros = [isinstance(v, Value) and v.const is not None and not bool(v.const.any()) for v in values]
+    zeros = [
+        isinstance(v, Value) and v.const is not None and not bool(v.const.any()) for v in values
+    ]
     known = [v if z else r.whole(v) for v, z in zip(values, zeros, strict=True)]
     streams = [v for v, z in zip(known, zeros, strict=True) if not z]
     at = dim % len(streams[0].layout)
@@ -298,10 +307,10 @@ def _padded(r: Recogniser, x: Value, at: int, before: int, after: int) -> Value:
     if isinstance(node, Num) and node.value:
         raise CannotLift("padding of a constant")
     moved = replace(time, size=time.size + before + after, delay=time.delay + before)
-    return _settled(r, node, x.layout, at, moved)
+    return settled(r, node, x.layout, at, moved)
 
 
-def pad(r: Recogniser, x: Value, pads: list[int], mode: Any = "constant", value: Any = 0) -> Value:  # noqa: ANN401
+def pad(r: Recogniser, x: Value, pads: list[int], mode: Any = "constant", value: Any = 0) -> Value:
     """`F.pad` with zeros, in time."""
     if isinstance(mode, int | float):
         mode, value = "constant", mode
@@ -323,7 +332,7 @@ def pad(r: Recogniser, x: Value, pads: list[int], mode: Any = "constant", value:
             if time is None:
                 raise CannotLift("padding along an axis")
             moved = replace(time, size=time.size + before + after, delay=time.delay + before)
-            x = _settled(r, x.node, x.layout, at, moved)
+            x = settled(r, x.node, x.layout, at, moved)
             continue
         if max(before, 0) or max(after, 0):
             x = _padded(r, x, at, max(before, 0), max(after, 0))
@@ -344,7 +353,7 @@ def _past(r: Recogniser, x: Value, dim: int, what: str) -> tuple[Value, tuple[Ax
     return x, x.axes
 
 
-def cumsum(r: Recogniser, x: Value, dim: int, **options: Any) -> Value:  # noqa: ANN401
+def cumsum(r: Recogniser, x: Value, dim: int, **options: Any) -> Value:
     """`x.cumsum(dim)`: a state that adds up."""
     x, axes = _past(r, x, dim, "cumsum")
     state = cumulative(filled(x.node, axes))
@@ -352,7 +361,7 @@ def cumsum(r: Recogniser, x: Value, dim: int, **options: Any) -> Value:  # noqa:
     return Value(Now(state), x.layout)
 
 
-def _cumprod(r: Recogniser, x: Value, dim: int, **options: Any) -> Value:  # noqa: ANN401
+def _cumprod(r: Recogniser, x: Value, dim: int, **options: Any) -> Value:
     x, axes = _past(r, x, dim, "cumprod")
     state = State(axes, start=Num(num(1).value), where=r.lines.where(r.now))
     state.update = op("*", filled(x.node, axes), Before(state))
@@ -370,100 +379,10 @@ def _logcumsumexp(r: Recogniser, x: Value, dim: int) -> Value:
     return r.unary("log", cumsum(r, r.unary("exp", x), dim))
 
 
-# Filters
-
-
-def conv1d(r: Recogniser, x: Value, weight: Value, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Value:  # noqa: ANN401, E501
-    """`F.conv1d`, causal: padded in front, or on both sides and cut."""
-    stride, dilation = _one(stride), _one(dilation)
-    if stride != 1:
-        raise CannotLift("a convolution that skips tokens (stride)")
-    if isinstance(padding, str):
-        raise CannotLift(f"a convolution with padding {padding!r}", hint=_AHEAD)
-    x, weight = r.whole(x), r.whole(weight)
-    if not isinstance(weight.node, Param):
-        raise CannotLift("a convolution whose weight is no parameter")
-    at = len(x.layout) - 1
-    entry = resolved(x.layout[at])
-    time = time_of(entry)
-    if time is None or entry != (time,):
-        raise CannotLift("a convolution along an axis", hint="conv1d takes [batch, channels, time]")
-    taps = weight.layout[2]
-    count = taps[0].size if taps else 1
-    reach = (count - 1) * dilation
-    out = replace(time, size=time.size + 2 * _one(padding) - reach, delay=time.delay + _one(padding) - reach)
-    if out.size == r.trace.length and out.delay < 0:
-        raise CannotLift("a convolution reads tokens to come", hint=_AHEAD)
-    channels = 1
-    for f in resolved(x.layout[-2]):
-        channels *= f.size
-    if groups == channels and weight.node.dims[0] and axes_of(weight.layout[0])[0].size == channels:
-        node = _depthwise(r, x, weight, dilation)
-        layout: Layout = x.layout
-    elif groups == 1:
-        node = _dense(r, x, weight, dilation, count)
-        layout = (*x.layout[:-2], weight.layout[0], x.layout[-1])
-    else:
-        raise CannotLift("a convolution of groups of channels", hint="groups = 1 or one per channel")
-    made = _settled(r, node, layout, at, out)
-    if bias is None:
-        return made
-    bias = r.whole(bias)
-    if any(t.delay > 0 for t in made.times):
-        raise CannotLift("a convolution with bias reads beyond its padding")
-    return r.elementwise("+", made, Value(bias.node, (*bias.layout, ())))
-
-
-_AHEAD = "pad in front by (kernel_size - 1) * dilation tokens and nothing behind, or cut behind"
-
-
-def _one(value: Any) -> int:  # noqa: ANN401
-    return int(value[0] if isinstance(value, list | tuple) else value)
-
-
-def _depthwise(r: Recogniser, x: Value, weight: Value, dilation: int) -> Node:
-    assert isinstance(weight.node, Param)
-    node = r.broadcast._paired(weight.node, x.layout[-2], weight.layout[0])
-    if not weight.layout[2]:
-        return op("*", node, x.node)
-    if node is not weight.node:
-        raise CannotLift("a convolution whose channels stand for two axes")
-    (taps,) = axes_of(weight.layout[2])
-    if dilation == 1:
-        flipped = replace(weight.node, flipped=(2,))
-        return Fir(flipped, x.node, taps)
-    out: Node | None = None
-    for lag in range(taps.size):
-        part = narrow(weight.node, (taps,), taps.size - 1 - lag, (), 1)
-        term = op("*", part, delayed(x.node, lag * dilation))
-        out = term if out is None else op("+", out, term)
-    assert out is not None
-    return out
-
-
-def _dense(r: Recogniser, x: Value, weight: Value, dilation: int, count: int) -> Node:
-    from dsfc.lift.reductions import product
-
-    if count > _TAPS:
-        raise CannotLift(f"a convolution over channels with {count} taps; {_TAPS} are written out")
-    out: Node | None = None
-    for lag in range(count):
-        part = weight.node
-        if count > 1:
-            part = narrow(weight.node, axes_of(weight.layout[2]), count - 1 - lag, (), 1)
-        term = product(
-            r, Value(delayed(x.node, lag * dilation), x.layout), "bct",
-            Value(part, weight.layout[:2]), "oc", "bot",
-        )  # fmt: skip
-        out = term.node if out is None else op("+", out, term.node)
-    assert out is not None
-    return out
-
-
 # In place
 
 
-def copy_(r: Recogniser, target: Value, source: Any, *rest: Any) -> Value:  # noqa: ANN401
+def copy_(r: Recogniser, target: Value, source: Any, *rest: Any) -> Value:
     """`out[:, t] = value`: a tensor that is filled token by token."""
     source = r.whole(source)
     if target.view is None:
@@ -483,7 +402,9 @@ def _base_layout(r: Recogniser, base: Value) -> Layout:
     return base.layout if base.tokens else r.whole(base).layout
 
 
-def _fill(r: Recogniser, node: torch.fx.Node, base: Value, at: int, token: int, value: Value) -> Value:
+def _fill(
+    r: Recogniser, node: torch.fx.Node, base: Value, at: int, token: int, value: Value
+) -> Value:
     if base.const is not None and bool(base.const.any()) and not base.tokens:
         raise CannotLift("a tensor that is filled token by token does not start from zeros")
     tokens = {**base.tokens, token: value}
@@ -503,14 +424,9 @@ def _select_scatter(r: Recogniser, x: Value, value: Value, dim: int, index: int)
     return _fill(r, r.now, x, dim, index % r.trace.length, r.whole(value))
 
 
-def entry_sizes(layout: Layout) -> list[Entry]:
-    """Returns the resolved dimensions of a layout."""
-    return [resolved(e) for e in layout]
-
-
 OPERATIONS: dict[str, Any] = {
     "select": select, "slice": slice_, "chunk": _chunk, "split": _split, "split_with_sizes": _split,
     "unbind": _unbind, "narrow": _narrow, "stack": stack, "cat": cat, "concat": cat,
     "constant_pad_nd": pad, "pad": pad, "cumsum": cumsum, "cumprod": _cumprod, "cummax": _cummax,
-    "logcumsumexp": _logcumsumexp, "conv1d": conv1d, "copy_": copy_, "select_scatter": _select_scatter,
+    "logcumsumexp": _logcumsumexp, "copy_": copy_, "select_scatter": _select_scatter,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import logging
 import re
 import sys
 import warnings
@@ -112,17 +113,28 @@ def double_precision() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def _as_module(function: Any) -> nn.Module:  # noqa: ANN401 - any callable
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what torch.export logs of a refusal from the terminal; its error says it again."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _as_module(function: Any) -> nn.Module:
     """Returns a function of tensors as a module; torch.export keeps the lines of what is called `forward`."""
 
-    def forward(self: nn.Module, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def forward(self: nn.Module, *args: Any, **options: Any) -> Any:
         return function(*args, **options)
 
     known = inspect.signature(function)
     if inspect.isfunction(function):
         function.__code__ = function.__code__.replace(co_name="forward")
     owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    setattr(forward, "__signature__", known.replace(parameters=[owner, *known.parameters.values()]))
+    forward.__signature__ = known.replace(parameters=[owner, *known.parameters.values()])
     scan: nn.Module = type("Scan", (nn.Module,), {"forward": forward})()
     return scan
 
@@ -143,7 +155,9 @@ def build(path: Path, name: str, arguments: Mapping[str, object]) -> nn.Module:
     try:
         file = import_module(path)
     except Exception as e:
-        raise CannotLift(f"importing the file raises {type(e).__name__}: {e}", _line_of(e, path)) from e
+        raise CannotLift(
+            f"importing the file raises {type(e).__name__}: {e}", _line_of(e, path)
+        ) from e
     finally:
         sys.path.remove(folder)
     if not hasattr(file, name):
@@ -183,14 +197,14 @@ def _line_of(error: BaseException, path: Path) -> Where | None:
     return found
 
 
-def _takes_tensors(function: Any) -> bool:  # noqa: ANN401 - any callable
+def _takes_tensors(function: Any) -> bool:
     """Whether each argument without a default is said to be a tensor, or nothing is said."""
     wanted = _required(function)
     said = [str(p.annotation) for p in wanted]
     return bool(wanted) and all(p.endswith(("Tensor", "Tensor'>", "_empty'>")) for p in said)
 
 
-def _required(function: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any callable
+def _required(function: Any) -> list[inspect.Parameter]:
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:
         known = inspect.signature(function).parameters.values()
@@ -199,7 +213,7 @@ def _required(function: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any c
     return [p for p in known if p.default is inspect.Parameter.empty and p.kind not in kinds]
 
 
-def _check_arguments(made: Any, name: str, arguments: Mapping[str, object]) -> None:  # noqa: ANN401
+def _check_arguments(made: Any, name: str, arguments: Mapping[str, object]) -> None:
     missing = [p.name for p in _required(made) if p.name not in arguments]
     if missing:
         words = " ".join(f"--arg {m}=…" for m in missing)
@@ -227,7 +241,9 @@ def shapes_of(
         given: shapes that the user said, of words `B`, `T` and numbers.
     """
     letters = {"B": -1, "T": -2}
-    said = {n: tuple(letters[s] if s in letters else int(str(s)) for s in v) for n, v in given.items()}
+    said = {
+        n: tuple(letters[s] if s in letters else int(str(s)) for s in v) for n, v in given.items()
+    }
     names = [p.name for p in _required(module.forward)]
     names += [n for n in said if n not in names]
     if all(n in said for n in names):
@@ -260,7 +276,9 @@ def trace(module: nn.Module, given: Mapping[str, Sequence[object]]) -> Trace:
     Raises:
         CannotLift: no input was found that the module takes, or torch.export refuses the module.
     """
-    taken = numbers_of(module) | {int(str(s)) for v in given.values() for s in v if str(s).isdigit()}
+    taken = numbers_of(module) | {
+        int(str(s)) for v in given.values() for s in v if str(s).isdigit()
+    }
     length = next(n for n in _LENGTHS if n not in taken)
     batch = next(n for n in _BATCHES if n not in taken)
     failure: BaseException | None = None
@@ -303,7 +321,7 @@ def _exported(
     length: int,
 ) -> Trace:
     try:
-        with double_precision():
+        with double_precision(), _quiet():
             program = torch.export.export(module, (), inputs, strict=False)
     except Exception as e:
         first = str(e).strip().splitlines()[0] if str(e).strip() else "no message"

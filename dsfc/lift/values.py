@@ -107,7 +107,9 @@ class Broadcast:
                 node = Rename(node, other, one)
         except Mismatch:
             sizes = f"{size(ours)} and {size(theirs)}"
-            raise CannotLift(f"dimensions of {sizes} entries are not made of the same axes") from None
+            raise CannotLift(
+                f"dimensions of {sizes} entries are not made of the same axes"
+            ) from None
         return node
 
     def _renamed(

@@ -92,7 +92,9 @@ class BufferMaskAttention(nn.Module):
         self.key = nn.Linear(d_model, 6, bias=False)
         self.query = nn.Linear(d_model, 6, bias=False)
         self.value = nn.Linear(d_model, 10, bias=False)
-        self.register_buffer("bias", torch.tril(torch.ones(max_len, max_len)).view(1, max_len, max_len))
+        self.register_buffer(
+            "bias", torch.tril(torch.ones(max_len, max_len)).view(1, max_len, max_len)
+        )
 
     def forward(self, x):
         T = x.size(1)
@@ -179,7 +181,9 @@ class SelectiveScan(nn.Module):
         self.d_inner, self.d_state, self.dt_rank = d_inner, d_state, dt_rank
         self.x_proj = nn.Linear(d_inner, dt_rank + 2 * d_state, bias=False)
         self.dt_proj = nn.Linear(dt_rank, d_inner)
-        self.A_log = nn.Parameter(torch.log(torch.arange(1, d_state + 1).double()).repeat(d_inner, 1))
+        self.A_log = nn.Parameter(
+            torch.log(torch.arange(1, d_state + 1).double()).repeat(d_inner, 1)
+        )
         self.D = nn.Parameter(torch.ones(d_inner))
 
     def forward(self, u):
