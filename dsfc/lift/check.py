@@ -153,8 +153,12 @@ class _Comparison:
         raise CannotLift(f"no output of the module has the shape of the trace with {length} tokens")
 
     def _ours(
-        self, params: Mapping[str, Tensor], inputs: Mapping[str, Tensor], length: int, shape: Sequence[int]
-    ) -> Tensor:  # fmt: skip
+        self,
+        params: Mapping[str, Tensor],
+        inputs: Mapping[str, Tensor],
+        length: int,
+        shape: Sequence[int],
+    ) -> Tensor:
         given = {n: self._given(p, params) for n, p in self.written.params.items()}
         state = {}
         for tensor in (*self.system.params, *self.system.buffers):

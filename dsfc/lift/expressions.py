@@ -127,12 +127,9 @@ class Expressions:
                 return self.value(arg, "ij"[variable])
             case Run(arg=arg):
                 order = ast.Relation(tuple(map(ast.Name, "jli")), (ast.CmpOp.LT, ast.CmpOp.LE))
-                value = (
-                    self._read(self.called.values[id(arg)], "l", True)
-                    if id(arg) in self.called.values
-                    else self.value(arg)
-                )
-                return ast.Call(ast.Ident("prod"), (order,), (value,))
+                known = self.called.values.get(id(arg))
+                factor = self.value(arg) if known is None else self._read(known, "l", True)
+                return ast.Call(ast.Ident("prod"), (order,), (factor,))
             case Past(arg=arg, relation=relation):
                 return self._past(arg, relation)
         hint = (
@@ -213,8 +210,9 @@ class Expressions:
         if node.name == "^":
             is_constant = isinstance(node.args[0], Num) and not self.over_time(node.args[1])
             if own[1] and not is_constant:
-                return ast.Call(ast.Ident("exp"), (), (self._product(
-                    args[1], own[1], ast.Call(ast.Ident("log"), (), (args[0],)), own[0], "*"),))  # fmt: skip
+                log = ast.Call(ast.Ident("log"), (), (args[0],))
+                inner = self._product(args[1], own[1], log, own[0], "*")
+                return ast.Call(ast.Ident("exp"), (), (inner,))
             return ast.Pow(args[0], args[1])
         if len(args) == 2:
             every = tuple(dict.fromkeys(a for o in own for a in o))

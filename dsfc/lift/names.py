@@ -9,9 +9,9 @@ from dsfc.expr.table import SPELLINGS
 from dsfc.lift.ir import Param
 
 _KEYWORDS = (
-    "mixer modifier extends on dims heads input param buffer state abstract const use claim when and "
-    "by each complex positive nonneg unit nonzero backward y i j l first sum prod mean max min fir "
-    "taylor rename ones iota decay pi"
+    "mixer modifier extends on dims heads input param buffer state abstract const use claim when "
+    "and by each complex positive nonneg unit nonzero backward y i j l first sum prod mean max min "
+    "fir taylor rename ones iota decay pi"
 )
 """Words that the language has for itself, or that stand for tokens."""
 

@@ -40,7 +40,8 @@ def _binary(name: str) -> Operation:
 
 
 def _rsub(r: Recogniser, a: Any, b: Any, alpha: float = 1) -> Value:
-    return _binary("-")(r, b, a, alpha=alpha)
+    made: Value = _binary("-")(r, b, a, alpha=alpha)
+    return made
 
 
 def _pow(r: Recogniser, base: Any, exponent: Any) -> Value:
@@ -164,7 +165,7 @@ def _view_as_complex(r: Recogniser, x: Value) -> Value:
 
 
 def _mask(r: Recogniser, mask: Any) -> tuple[str, Value]:
-    """The relation of tokens that a constant mask holds where it is true, and a value of its shape."""
+    """The relation of tokens where a constant mask is true, and a value of its shape."""
     if not isinstance(mask, Value) or mask.const is None:
         hint = "a spec has masks of tokens up to the present one, by torch.tril for example"
         raise CannotLift(f"{name_of(r.now)} by a mask that is computed", hint=hint)
@@ -331,6 +332,7 @@ def _in_place(plain: Operation) -> Operation:
         if isinstance(x, Value) and x.view is not None:
             hint = "assign the token, `out[:, t] = …`, once"
             raise CannotLift("a token of a tensor is changed in place", hint=hint)
+        r.own(0)
         result: Value = plain(r, x, *rest, **options)
         r.replace(r.argument(0), result)
         return result
@@ -340,14 +342,15 @@ def _in_place(plain: Operation) -> Operation:
 
 OPERATIONS: dict[str, Operation] = {
     **{n: _unary(n) for n in (
-        "exp", "log", "log1p", "expm1", "sqrt", "abs", "sign", "sin", "cos", "tanh", "erf", "sigmoid",
-        "relu", "silu", "neg", "conj")},
+        "exp", "log", "log1p", "expm1", "sqrt", "abs", "sign", "sin", "cos", "tanh", "erf",
+        "sigmoid", "relu", "silu", "neg", "conj")},
     "conj_physical": _unary("conj"), "_conj": _unary("conj"), "sgn": _unary("sign"),
     "real": _unary("Re"), "imag": _unary("Im"), "log_sigmoid": _unary("logsigmoid"),
     "special_expit": _unary("sigmoid"), "negative": _unary("neg"), "special_expm1": _unary("expm1"),
     "add": _binary("+"), "sub": _binary("-"), "mul": _binary("*"), "div": _binary("/"),
     "subtract": _binary("-"), "multiply": _binary("*"), "divide": _binary("/"),
-    "true_divide": _binary("/"), "rsub": _rsub, "maximum": _binary("max"), "minimum": _binary("min"),
+    "true_divide": _binary("/"), "rsub": _rsub, "maximum": _binary("max"),
+    "minimum": _binary("min"),
     "complex": _binary("cplx"), "pow": _pow, "square": _square, "rsqrt": _rsqrt, "exp2": _exp2,
     "reciprocal": _reciprocal, "log2": _log2, "tan": _tan, "addcmul": _addcmul, "addcdiv": _addcdiv,
     "lerp": _lerp, "gelu": _gelu, "softplus": _softplus, "elu": _elu, "leaky_relu": _leaky_relu,
@@ -355,8 +358,9 @@ OPERATIONS: dict[str, Operation] = {
     "clip": _clamp, "hardtanh": _hardtanh, "relu6": _relu6, "logit": _logit, "glu": _glu,
     "polar": _polar, "view_as_complex": _view_as_complex, "where": _where,
     "masked_fill": _masked_fill, "tril": _triangle("tril"), "triu": _triangle("triu"),
-    "contiguous": _same, "clone": _same, "detach": _same, "alias": _same, "to": _to, "_to_copy": _to,
-    "type_as": _to, "resolve_conj": _same, "lift_fresh_copy": _same, "float": _to, "double": _to,
+    "contiguous": _same, "clone": _same, "detach": _same, "alias": _same, "to": _to,
+    "_to_copy": _to, "type_as": _to, "resolve_conj": _same, "lift_fresh_copy": _same,
+    "float": _to, "double": _to,
     "view": _view, "reshape": _view, "_unsafe_view": _view, "flatten": _view, "unflatten": _view,
     "view_as": _view, "permute": _permute, "transpose": _transpose, "swapaxes": _transpose,
     "t": _t, "numpy_T": _t, "mT": lambda r, x: _transpose(r, x, -2, -1), "movedim": _movedim,

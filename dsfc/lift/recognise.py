@@ -227,6 +227,16 @@ class Recogniser:
         assert isinstance(made, torch.fx.Node)
         return made
 
+    def own(self, k: int) -> None:
+        """Refuses an argument that is a part or a view of another tensor.
+
+        Raises:
+            CannotLift: it is one, and what is done to it in place is done to the other too.
+        """
+        if name_of(self.argument(k)) in _VIEWS:
+            hint = "make a new tensor instead"
+            raise CannotLift("a part or a view of a tensor is changed in place", hint=hint)
+
     def replace(self, node: torch.fx.Node, value: Value) -> None:
         """Gives a tensor another value, as an operation in place does."""
         self._env[node] = value
@@ -317,6 +327,10 @@ _IGNORED = {
     "copy",
     "implicit",
 }
+_VIEWS = {
+    *("select", "slice", "narrow", "getitem", "view", "transpose", "permute", "t", "unsqueeze"),
+    *("squeeze", "expand", "reshape", "flatten", "unflatten", "diagonal", "movedim", "alias"),
+}
 _NOTHING = {"_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size"}
 _FACTORIES = {
     "zeros",
@@ -333,10 +347,11 @@ _CONSTANT = (
     "a formula says numbers, arange, a + b * arange, powers of these, "
     "and masks of tokens up to the present one"
 )
+_FILTER = "write the convolution as a state or by conv1d; long filters of FFTs are not lifted"
 _HINTS = {
     "flip": "a spec runs backwards by a state declared `backward`; it is not lifted",
-    "fft_rfft": "write the convolution as a state or by conv1d; long filters of FFTs are not lifted",
-    "fft_fft": "write the convolution as a state or by conv1d; long filters of FFTs are not lifted",
+    "fft_rfft": _FILTER,
+    "fft_fft": _FILTER,
     "sort": "a spec has no order of values",
     "topk": "a spec has no order of values",
     "argmax": "a spec has no order of values",

@@ -349,7 +349,7 @@ def group_norm(
 def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Value:
     """Softmax along an axis, or over the tokens of a pair."""
     x = r.whole(x)
-    at, entry = r.entry(x, dim)
+    _, entry = r.entry(x, dim)
     time = time_of(entry)
     if time is None:
         over = axes_of(entry)

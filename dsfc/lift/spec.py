@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from dsfc.lift.axes import Axis, axes_of
-from dsfc.lift.expressions import Called, Expressions, at_a_token
+from dsfc.lift.expressions import Called, Expressions, at_a_token, number
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import (
     Apply,
@@ -40,6 +40,9 @@ from dsfc.lift.ir import (
 )
 from dsfc.lift.names import Names
 from dsfc.syntax import ast
+
+_SPREAD = ast.Num(Fraction(1, 50))
+"""How far parameters are drawn from 0; a trained module has values of its own."""
 
 _PAIRWISE = (At, Lag, Masked, Run)
 _LEAVES = (Param, Input, Num, Ones, Iota, First, Before, Now)
@@ -172,10 +175,12 @@ class Writer:
         middle = [a for n in self.nodes if isinstance(n, Apply) for a in axes_of(n.source)]
         rest = [a for p in self.params.values() for d in p.dims for a in axes_of(d)]
         every = [a for n in self.nodes for a in self.axes(n)]
+        features = [a for a in inputs if a not in self.heads]
+        heads = self._ordered(self.heads, every)
+        outer = output[:1] if len(output) > 1 else ()
         for group, base in (
-            ([a for a in inputs if a not in self.heads], "d"), (self._ordered(self.heads, every), "h"),
-            (taps, "t"), (output[:1] if len(output) > 1 else (), "h"), (output, "p"), (kept, "n"), (scores, "n"), (middle, "r"), (rest, "m"),
-            (every, "m"),
+            (features, "d"), (heads, "h"), (taps, "t"), (outer, "h"), (output, "p"), (kept, "n"),
+            (scores, "n"), (middle, "r"), (rest, "m"), (every, "m"),
         ):  # fmt: skip
             for axis in group:
                 if axis not in found:
@@ -205,7 +210,7 @@ class Writer:
         return isinstance(node, _PAIRWISE) or any(map(self._pairwise, children(node)))
 
     def _name_values(self) -> None:
-        """Gives names to states, to what sums read at j, to the user's variables and what recurs."""
+        """Names states, what sums read at j, the user's variables and what recurs."""
         for state in self.states:
             wanted = state.where.name if state.where and state.where.name else state.hint
             self.called.values[id(state)] = self.names.value(wanted)
@@ -293,8 +298,8 @@ class Writer:
         for state in self.states:
             name = self.called.values[id(state)]
             assert state.update is not None
-            shape = self.text.widened(self.text.value(state.update, defining=True), self.axes(state.update),
-                                  axes_of(state.axes))  # fmt: skip
+            update = self.text.value(state.update, defining=True)
+            shape = self.text.widened(update, self.axes(state.update), axes_of(state.axes))
             defs.append(ast.Def(ast.Ident(name), shape))
             if state.where:
                 written.places[name] = state.where
@@ -304,9 +309,10 @@ class Writer:
         defs = self._in_order(defs)
         used = {a for item in (*decls, *defs) for a in self._axes_in(item)}
         dims = tuple(
-            ast.Dim(ast.Ident(n), axis in self.heads, None if self._free(axis) else ast.Num(Fraction(axis.size)))
-            for axis, n in self.called.axes.items() if n in used
-        )  # fmt: skip
+            ast.Dim(ast.Ident(n), axis in self.heads, self._size(axis))
+            for axis, n in self.called.axes.items()
+            if n in used
+        )
         if dims:
             items.append(ast.Dims(dims))
         items += [*decls, *defs]
@@ -314,8 +320,10 @@ class Writer:
         written.spec = ast.Spec((unit,))
         return written
 
-    def _free(self, axis: Axis) -> bool:
-        return any(axis in axes_of(i.axes) for i in self.inputs) and axis not in self.heads
+    def _size(self, axis: Axis) -> ast.Num | None:
+        """The size of the module's axis; the width of the input is left to the caller."""
+        free = any(axis in axes_of(i.axes) for i in self.inputs) and axis not in self.heads
+        return None if free else ast.Num(Fraction(axis.size))
 
     def _axes_in(self, item: ast.Item) -> set[str]:
         out: set[str] = set()
@@ -405,12 +413,10 @@ class Writer:
                 out.append(self._decl(ast.DeclKind.BUFFER, name, type_, (), init))
                 continue
             flags = (ast.Flag.COMPLEX,) if param.is_complex else ()
-            init = ast.Init(ast.InitKind.DRAW, ast.Call(
-                ast.Ident("normal"), (), (ast.Num(Fraction(0)), ast.Num(Fraction(1, 50)))))  # fmt: skip
+            start: ast.Expr = ast.Call(ast.Ident("normal"), (), (number(Fraction(0)), _SPREAD))
             if param.is_complex:
-                init = ast.Init(
-                    ast.InitKind.DRAW, ast.Call(ast.Ident("cplx"), (), (init.expr, init.expr))
-                )
+                start = ast.Call(ast.Ident("cplx"), (), (start, start))
+            init = ast.Init(ast.InitKind.DRAW, start)
             out.append(self._decl(ast.DeclKind.PARAM, name, type_, flags, init))
         return out
 

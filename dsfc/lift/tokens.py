@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def narrow(
     node: Node, axes: tuple[Axis, ...], first: int, fresh: tuple[Axis, ...], count: int
 ) -> Node:
-    """Returns entries `first` … of a dimension of a node, along a fresh axis, or none for one entry.
+    """Returns entries `first` … of a dimension of a node, along a fresh axis; none for one.
 
     Raises:
         CannotLift: they are not the entries of parameters alone.
@@ -384,15 +384,15 @@ def _logcumsumexp(r: Recogniser, x: Value, dim: int) -> Value:
 
 def copy_(r: Recogniser, target: Value, source: Any, *rest: Any) -> Value:
     """`out[:, t] = value`: a tensor that is filled token by token."""
-    source = r.whole(source)
+    known = r.whole(source)
     if target.view is None:
-        if isinstance(r.now.args[0], torch.fx.Node):
-            r.replace(r.now.args[0], source)
-        return source
+        r.own(0)
+        r.replace(r.argument(0), known)
+        return known
     node, token = target.view
     base = r.stored(node)
     at = next(k for k, e in enumerate(_base_layout(r, base)) if time_of(e) is not None)
-    value = source
+    value = known
     if len(value.layout) == len(_base_layout(r, base)):
         value = Value(value.node, (*value.layout[:at], *value.layout[at + 1 :]))
     return _fill(r, node, base, at, token, value)
@@ -409,7 +409,7 @@ def _fill(
         raise CannotLift("a tensor that is filled token by token does not start from zeros")
     tokens = {**base.tokens, token: value}
     if len(tokens) == r.trace.length:
-        made = stack(r, [tokens[k] for k in range(r.trace.length)], at)
+        made: Value = stack(r, [tokens[k] for k in range(r.trace.length)], at)
         r.replace(node, made)
         return made
     start = base

@@ -1,4 +1,4 @@
-"""Traces a user's module by torch.export. Importing the user's file runs it: only here that happens."""
+"""Imports a user's file, which runs it, and traces the module in it by torch.export."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _as_module(function: Any) -> nn.Module:
-    """Returns a function of tensors as a module; torch.export keeps the lines of what is called `forward`."""
+    """Returns a function as a module; torch.export keeps the lines of what is called `forward`."""
 
     def forward(self: nn.Module, *args: Any, **options: Any) -> Any:
         return function(*args, **options)
@@ -134,7 +134,8 @@ def _as_module(function: Any) -> nn.Module:
     if inspect.isfunction(function):
         function.__code__ = function.__code__.replace(co_name="forward")
     owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    forward.__signature__ = known.replace(parameters=[owner, *known.parameters.values()])
+    shown: Any = forward
+    shown.__signature__ = known.replace(parameters=[owner, *known.parameters.values()])
     scan: nn.Module = type("Scan", (nn.Module,), {"forward": forward})()
     return scan
 

@@ -158,7 +158,7 @@ class GatedDeltaNet(nn.Module):
         self.dt_bias = nn.Parameter(torch.randn(heads))
 
     def forward(self, x):
-        B, T, D = x.shape
+        B, T, _ = x.shape
         q = F.normalize(F.silu(self.W_q(x)).view(B, T, self.heads, -1), dim=-1)
         k = F.normalize(F.silu(self.W_k(x)).view(B, T, self.heads, -1), dim=-1)
         v = self.W_v(x).view(B, T, self.heads, -1)
@@ -212,7 +212,7 @@ class MinGRU(nn.Module):
         h_tilde = self.to_h(x)
         h = torch.zeros_like(z[:, 0])
         hs = []
-        for z_t, c_t in zip(z.unbind(1), h_tilde.unbind(1)):
+        for z_t, c_t in zip(z.unbind(1), h_tilde.unbind(1), strict=True):
             h = (1 - z_t) * h + z_t * c_t
             hs.append(h)
         return torch.stack(hs, 1)

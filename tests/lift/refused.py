@@ -106,10 +106,8 @@ class LongFilter(nn.Module):
 
     def forward(self, x):
         n = 2 * x.size(1)
-        spectrum = torch.fft.rfft(
-            x, n=n, dim=1
-        )  # refused: fft_rfft is no operation that a spec has
-        return torch.fft.irfft(spectrum * self.k, n=n, dim=1)[:, : x.size(1)]
+        f = torch.fft.rfft(x, n=n, dim=1)  # refused: fft_rfft is no operation that a spec has
+        return torch.fft.irfft(f * self.k, n=n, dim=1)[:, : x.size(1)]
 
 
 def every_second_token(x: torch.Tensor):
@@ -138,9 +136,8 @@ def in_a_circle(x: torch.Tensor):
 def in_a_window(x: torch.Tensor):
     n = torch.arange(x.size(1))
     near = (n[:, None] - n[None, :]).abs() < 2
-    w = (x @ x.mT).masked_fill(
-        ~near, 0
-    )  # refused: masked_fill by a mask other than of earlier or later tokens
+    s = x @ x.mT
+    w = s.masked_fill(~near, 0)  # refused: masked_fill by a mask other than of earlier
     return w @ x
 
 
