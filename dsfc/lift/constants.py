@@ -167,6 +167,8 @@ def _line(values: torch.Tensor) -> tuple[float, float] | None:
 
 
 def _affine(base: Node, slope: float, first: float) -> Node:
+    if slope == -1:
+        return op("-", num(first), base) if first else op("neg", base)
     node = base if slope == 1 else op("*", num(slope), base)
     return node if first == 0 else op("+", node, num(first))
 
