@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dsfc.lift import constants, filters, reductions, tokens
+from dsfc.lift import constants, filters, reductions, scans, tokens
 from dsfc.lift.axes import Entry, resolved
 from dsfc.lift.build import num, power
 from dsfc.lift.failure import CannotLift
@@ -368,6 +368,7 @@ OPERATIONS: dict[str, Operation] = {
     "broadcast_to": _expand,
     "conv1d": filters.conv1d,
     **reductions.OPERATIONS,
+    **scans.OPERATIONS,
     **tokens.OPERATIONS,
 }  # fmt: skip
 OPERATIONS |= {

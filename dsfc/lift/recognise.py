@@ -53,6 +53,7 @@ class Recogniser:
         self._env: dict[torch.fx.Node, Anything] = {}
         self._forced: dict[torch.fx.Node, Anything] = {}
         self._now: torch.fx.Node | None = None
+        self._line: Where | None = None
         self._variables = self._assigned()
 
     def run(self) -> Value:
@@ -65,11 +66,27 @@ class Recogniser:
             self._now = node
             if node.op == "placeholder":
                 self._env[node] = self._placeholder(node)
+            elif node.op == "get_attr":
+                self._env[node] = getattr(self.trace.graph.owning_module, str(node.target))
             elif node.op == "call_function":
                 self._env[node] = self._located(node)
             elif node.op == "output":
                 return self._output(node)
         raise CannotLift("the module returns nothing")
+
+    def inline(self, graph: torch.fx.Graph, arguments: Sequence[Anything]) -> list[Anything]:
+        """Runs the graph of a function on arguments, as a part of the operation under way."""
+        outer, given = self._now, iter(arguments)
+        for node in graph.nodes:
+            self._now = node
+            if node.op == "placeholder":
+                self._env[node] = next(given)
+            elif node.op == "call_function":
+                self._env[node] = self._located(node)
+            elif node.op == "output":
+                self._now = outer
+                return [self.value(a) for a in node.args[0]]  # type: ignore[union-attr]
+        raise CannotLift("a function returns nothing")
 
     def _output(self, node: torch.fx.Node) -> Value:
         returned = [self._env.get(a) for a in node.args[0] if isinstance(a, torch.fx.Node)]  # type: ignore[union-attr]
@@ -82,7 +99,7 @@ class Recogniser:
 
     def _located(self, node: torch.fx.Node) -> Anything:
         """Runs an operation; what it refuses is said of the user's line."""
-        where = self.lines.where(node)
+        where = self._line = self.lines.where(node) or self._line
         try:
             result = self._operation(node)
         except CannotLift as e:
@@ -361,5 +378,7 @@ _HINTS = {
     "dropout": "set dropout to 0; a spec has no random values",
     "linalg_inv": "write the inverse as the recursion that it solves",
     "linalg_solve_triangular": "write the solution as the recursion over tokens that it is",
+    "_vmap_increment_nesting": "write an associative scan as a loop over tokens or by `scan`",
+    "lazy_load_decompositions": "write an associative scan as a loop over tokens or by `scan`",
     "roll": "a spec has no cyclic shift; pad in front and cut the end off",
 }

@@ -67,7 +67,7 @@ class Lines:
     def where(self, node: torch.fx.Node) -> Where | None:
         """Returns the innermost line outside of torch."""
         frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-        own = [(f, int(n)) for f, n in frames if not f.startswith(self._library)]
+        own = [(f, int(n)) for f, n in frames if not f.startswith((self._library, "<"))]
         if not own:
             return None
         file, line = own[-1]

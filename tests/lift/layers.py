@@ -5,6 +5,7 @@ import math
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch._higher_order_ops import scan
 
 
 class LinearAttention(nn.Module):
@@ -417,6 +418,23 @@ class Alibi(nn.Module):
         causal = torch.triu(torch.full((T, T), float("-inf")), diagonal=1)
         s = self.q(x) @ self.k(x).transpose(1, 2) + bias + causal
         return torch.softmax(s, dim=-1) @ self.v(x)
+
+
+class Scanned(nn.Module):
+    def __init__(self, dim=6):
+        super().__init__()
+        self.gate = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        f = torch.sigmoid(self.gate(x))
+
+        def step(h, now):
+            f_t, x_t = now
+            h = f_t * h + (1 - f_t) * x_t
+            return h, h * x_t
+
+        _, out = scan(step, torch.zeros_like(x[:, 0]), (f, x), dim=1)
+        return out
 
 
 def decayed_sum(k: torch.Tensor, v: torch.Tensor, g: torch.Tensor):

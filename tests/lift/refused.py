@@ -3,6 +3,7 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch._higher_order_ops import associative_scan
 
 
 def backwards(x: torch.Tensor):
@@ -179,3 +180,11 @@ def asks_a_value(x: torch.Tensor):
     if x.sum() > 0:  # refused: torch.export refuses the module
         return x
     return -x
+
+
+class AssociativeScan(nn.Module):
+    def forward(self, x):
+        def join(a, b):
+            return a + b
+
+        return associative_scan(join, x, dim=1, combine_mode="generic")  # refused: a step of 2

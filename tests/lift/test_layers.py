@@ -11,7 +11,7 @@ from dsfc.api.decide import equivalent
 from dsfc.api.lift import Lifted, lift
 from dsfc.api.pipeline import load
 from dsfc.lift.check import CLOSE, LENGTHS
-from dsfc.prover.verdict import Proved
+from dsfc.prover.verdict import Proved, Refuted
 
 pytestmark = pytest.mark.ci
 
@@ -42,6 +42,7 @@ SIZES: dict[str, dict[str, object]] = {
     "RunningMean": {},
     "Bidirectional": {"dim": 4},
     "Alibi": {"dim": 4},
+    "Scanned": {"dim": 3},
 }
 """Sizes beside those that the layers have by themselves."""
 
@@ -79,7 +80,6 @@ KNOWN = {
     ),
     "NormalisedAttention": ("linear_attn", "x=u W_q=W_Q W_k=W_K W_v=W_V"),
     "RetNetParallel": ("retnet", "x=u"),
-    "ShortConv": ("short_convolution", "x=u conv=w b_conv=b"),
     "SelectiveScan": (
         "s6",
         "A_log=a x_proj_dt=W_u dt_proj=W_Delta b_dt_proj=b_Delta x_proj_B=W_B x_proj_C=W_C",
@@ -93,6 +93,13 @@ def test_a_layer_is_proved_to_be_a_known_mixer(name: str) -> None:
     names = [(theirs, ours) for theirs, _, ours in (w.partition("=") for w in words.split())]
     verdict = equivalent(load(spec), lifted(name).compilation, names).equal
     assert isinstance(verdict, Proved), verdict
+
+
+def test_a_layer_that_is_another_function_is_refuted() -> None:
+    """The layer has SiLU behind its convolution, the mixer has not."""
+    names = [("x", "u"), ("conv", "w"), ("b_conv", "b")]
+    verdict = equivalent(load("short_convolution"), lifted("ShortConv").compilation, names).equal
+    assert isinstance(verdict, Refuted)
 
 
 def test_names_are_the_users_own() -> None:
