@@ -22,12 +22,14 @@ from dsfc.emit.module import write as write_module
 from dsfc.lift.check import Disagrees, Tested, compare
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Where
+from dsfc.lift.operations import OPERATIONS
 from dsfc.lift.recognise import Recogniser
 from dsfc.lift.spec import Writer, Written
 from dsfc.lift.trace import build, trace
 from dsfc.lift.values import filled
 from dsfc.source import Source, Span
 from dsfc.syntax.format import format_spec
+from dsfc.syntax.letters import fold
 from dsfc.syntax.parse import parse
 
 
@@ -74,7 +76,7 @@ def lift(
     try:
         module = build(file, name, arguments or {})
         traced = trace(module, inputs or {})
-        recogniser = Recogniser(traced)
+        recogniser = Recogniser(traced, OPERATIONS)
         value = recogniser.run()
         if len(value.times) > 1:
             hint = "sum it over one of its tokens, weighed by values"
@@ -94,18 +96,18 @@ def lift(
         layouts = {i.name: layout for i, layout in recogniser.inputs.values()}
         tested, untested = None, None
         try:
-            made = compilation.module()
+            built = compilation.module()
         except DiagnosticError as e:
             if any(d.code not in ("E-UNSUPPORTED",) for d in e.diagnostics):
                 raise _of_the_spec(e, file, written) from None
             untested = e.diagnostics[0].message
         else:
             with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
-                target = Path(folder) / f"{made.mixer}.py"
-                write_module(made, target)
+                target = Path(folder) / f"{built.mixer}.py"
+                write_module(built, target)
                 emitted = import_module(target)
                 tested = compare(traced, layouts, value.layout, written, compilation.system,
-                                 emitted, made.class_name)  # fmt: skip
+                                 emitted, built.class_name)  # fmt: skip
         return Lifted(text, compilation, tested, untested, _renamed(written))
     except CannotLift as e:
         raise DiagnosticError((_diagnostic(e, file),)) from e
@@ -135,8 +137,6 @@ def _of_the_spec(error: DiagnosticError, file: Path, written: Written) -> Diagno
         line = d.span.source.line(d.span.line) if d.span.source.text else ""
         defined = re.match(r"\s*(\w+) = ", line)
         name = defined[1] if defined else ""
-        from dsfc.syntax.letters import fold
-
         where = written.places.get(fold(name)) if name else None
         said = f"the spec of `{line.strip()}` is refused: {d.message}" if line else d.message
         out.append(_diagnostic(CannotLift(said, where, d.hint), file))

@@ -204,11 +204,11 @@ def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
 
 def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Compilation:
     """The module that `file.py:Name` means, as a mixer; what was tested goes to standard error."""
-    made = run(word, arguments, inputs)
+    built = run(word, arguments, inputs)
     click.echo(f"lifted: {word}", err=True)
-    for line in said(made):
+    for line in said(built):
         click.echo(f"  {line}", err=True)
-    return made.compilation
+    return built.compilation
 
 
 def mixer(word: str) -> Compilation:

@@ -107,7 +107,7 @@ def run(word: str, arguments: Sequence[str], inputs: Sequence[str]) -> Lifted:
     parts = _WORD.fullmatch(word)
     if parts is None:
         raise click.UsageError(f"lift wants FILE.py:NAME, not {word}")
-    made = dict(_pair("--arg", a) for a in arguments)
+    built = dict(_pair("--arg", a) for a in arguments)
     shapes = {n: s.split(",") for n, s in (_pair("--input", i) for i in inputs)}
     for name, shape in shapes.items():
         if not all(s in ("B", "T") or (s.isascii() and s.isdecimal()) for s in shape):
@@ -119,7 +119,7 @@ def run(word: str, arguments: Sequence[str], inputs: Sequence[str]) -> Lifted:
             raise
         raise click.UsageError("lift runs the module: install torch first") from None
     return lift_module(
-        parts["path"], parts["name"], {n: _literal(v) for n, v in made.items()}, shapes
+        parts["path"], parts["name"], {n: _literal(v) for n, v in built.items()}, shapes
     )
 
 

@@ -159,10 +159,10 @@ class _Comparison:
         length: int,
         shape: Sequence[int],
     ) -> Tensor:
-        given = {n: self._given(p, params) for n, p in self.written.params.items()}
+        asked = {n: self._given(p, params) for n, p in self.written.params.items()}
         state = {}
         for tensor in (*self.system.params, *self.system.buffers):
-            value = self._ordered(tensor, given[tensor.name])
+            value = self._ordered(tensor, asked[tensor.name])
             if value.is_complex():
                 state[f"parts_{tensor.name}"] = torch.view_as_real(value)
             else:

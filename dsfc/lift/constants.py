@@ -66,13 +66,13 @@ def fold(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         fill = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}.get(name, 0)
         if name in ("full_like", "new_full"):
             fill = _plain(args[-1])
-        return Value(num(0), (), const=torch.full(shape, fill, dtype=dtype), made=node)
+        return Value(num(0), (), const=torch.full(shape, fill, dtype=dtype), maker=node)
     target: Any = node.target
     result = target(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
     if isinstance(result, torch.Tensor):
-        return Value(num(0), (), const=result.clone(), made=node)
+        return Value(num(0), (), const=result.clone(), maker=node)
     if isinstance(result, list | tuple):
-        return [Value(num(0), (), const=r.clone(), made=None) for r in result]
+        return [Value(num(0), (), const=r.clone(), maker=None) for r in result]
     return result
 
 

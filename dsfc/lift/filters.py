@@ -10,7 +10,7 @@ from dsfc.lift.build import op
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Fir, Node, Param
 from dsfc.lift.reductions import product
-from dsfc.lift.tokens import narrow, settled
+from dsfc.lift.tokens import at_full_length, narrow
 from dsfc.lift.values import Value, delayed, time_of
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ def conv1d(
         raise CannotLift(
             "a convolution of groups of channels", hint="groups = 1 or one per channel"
         )
-    made = settled(r, node, layout, at, out)
+    built = at_full_length(r, node, layout, at, out)
     if bias is None:
-        return made
+        return built
     bias = r.whole(bias)
-    if any(t.delay > 0 for t in made.times):
+    if any(t.delay > 0 for t in built.times):
         raise CannotLift("a convolution with bias reads beyond its padding")
-    return r.elementwise("+", made, Value(bias.node, (*bias.layout, ())))
+    return r.elementwise("+", built, Value(bias.node, (*bias.layout, ())))
 
 
 _AHEAD = "pad in front by (kernel_size - 1) * dilation tokens and nothing behind, or cut behind"

@@ -246,9 +246,8 @@ class Run(Node):
     arg: Node
 
 
-RELATIONS = {"le": "<=", "lt": "<", "gt": ">", "ge": ">="}
-"""How token 1 lies to token 0."""
 MIRRORED = {"le": "ge", "ge": "le", "lt": "gt", "gt": "lt"}
+"""How token 0 lies to token 1, by how token 1 lies to token 0."""
 
 
 @dataclass(eq=False)

@@ -204,9 +204,9 @@ class _Loop:
             state.update = self._step(node, token)
 
     def _step(self, node: Node, base: int) -> Node:
-        made = rebuilt(node, lambda child: self._convert(child, base))
-        made.where = made.where or node.where
-        return made
+        built = rebuilt(node, lambda child: self._convert(child, base))
+        built.where = built.where or node.where
+        return built
 
 
 def _alike(a: Node, b: Node) -> bool:

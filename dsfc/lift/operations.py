@@ -9,11 +9,12 @@ from typing import Any
 import torch
 
 from dsfc.lift import constants, filters, reductions, scans, tokens
-from dsfc.lift.axes import Entry, resolved
+from dsfc.lift.axes import Axis, Batch, Entry, Time, resolved
 from dsfc.lift.build import num, power
 from dsfc.lift.failure import CannotLift
-from dsfc.lift.ir import Masked, Node, Num
-from dsfc.lift.recognise import Recogniser, name_of
+from dsfc.lift.ir import MIRRORED, Masked, Node, Num
+from dsfc.lift.recognise import Recogniser
+from dsfc.lift.trace import name_of
 from dsfc.lift.values import Value
 
 Operation = Callable[..., Any]
@@ -40,8 +41,8 @@ def _binary(name: str) -> Operation:
 
 
 def _rsub(r: Recogniser, a: Any, b: Any, alpha: float = 1) -> Value:
-    made: Value = _binary("-")(r, b, a, alpha=alpha)
-    return made
+    built: Value = _binary("-")(r, b, a, alpha=alpha)
+    return built
 
 
 def _pow(r: Recogniser, base: Any, exponent: Any) -> Value:
@@ -218,8 +219,6 @@ def _masked(r: Recogniser, x: Any, mask: Value, relation: str, fill: float) -> V
     if isinstance(node, Masked) and node.relation == relation:
         node = node.arg
     if times != own:
-        from dsfc.lift.ir import MIRRORED
-
         relation = MIRRORED[relation]
     return Value(Masked(node, relation, fill), layout)
 
@@ -314,8 +313,6 @@ def _expand(r: Recogniser, x: Value, sizes: list[int], **options: Any) -> Value:
 
 
 def _sized(r: Recogniser, wanted: int) -> Entry:
-    from dsfc.lift.axes import Axis, Batch, Time
-
     if wanted == r.trace.batch:
         return (Batch(wanted),)
     if wanted == r.trace.length:

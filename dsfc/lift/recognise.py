@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from dsfc.lift.axes import (
 from dsfc.lift.build import num, op
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Input, Node, Param, Where
-from dsfc.lift.trace import Lines, Trace
+from dsfc.lift.trace import Lines, Trace, name_of
 from dsfc.lift.values import Broadcast, Value
 
 Anything = Any
@@ -36,15 +36,22 @@ class Recogniser:
 
     Attributes:
         trace: the trace.
+        operations: what each operation of PyTorch does, by its name.
         axes: which axes are one.
         broadcast: lays tensors over each other.
         inputs: the module's arguments.
         buffers: formulas of the buffers that have one, by name.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        """Starts before the first operation."""
+    def __init__(self, trace: Trace, operations: Mapping[str, Callable[..., Anything]]) -> None:
+        """Starts before the first operation.
+
+        Args:
+            trace: the trace.
+            operations: what each operation of PyTorch does, by its name.
+        """
         self.trace = trace
+        self.operations = operations
         self.axes = Axes()
         self.broadcast = Broadcast(self.axes, trace.length)
         self.lines = Lines()
@@ -76,16 +83,16 @@ class Recogniser:
 
     def inline(self, graph: torch.fx.Graph, arguments: Sequence[Anything]) -> list[Anything]:
         """Runs the graph of a function on arguments, as a part of the operation under way."""
-        outer, given = self._now, iter(arguments)
+        outer, asked = self._now, iter(arguments)
         for node in graph.nodes:
             self._now = node
             if node.op == "placeholder":
-                self._env[node] = next(given)
+                self._env[node] = next(asked)
             elif node.op == "call_function":
                 self._env[node] = self._located(node)
             elif node.op == "output":
                 self._now = outer
-                return [self.value(a) for a in node.args[0]]  # type: ignore[union-attr]
+                return [self.value(a) for a in node.args[0]]
         raise CannotLift("a function returns nothing")
 
     def _output(self, node: torch.fx.Node) -> Value:
@@ -118,11 +125,11 @@ class Recogniser:
             self._placed(result.node, where, node)
         return result
 
-    def _placed(self, node: Node, where: Where | None, made: torch.fx.Node) -> None:
+    def _placed(self, node: Node, where: Where | None, built: torch.fx.Node) -> None:
         """Says of a new node where it was made; what ends a line has the variable it assigns."""
         if where is None or isinstance(node, Param | Input):
             return
-        name = self._variables.get(made)
+        name = self._variables.get(built)
         if node.where is None or (name and node.where.name is None):
             node.where = Where(where.file, where.line, name)
 
@@ -165,26 +172,24 @@ class Recogniser:
         own = tuple(f for e in layout for f in e if isinstance(f, Axis))
         if not any(isinstance(f, Time) for e in layout for f in e):
             raise CannotLift(f"the argument {node.name} has no axis of tokens")
-        made = Input(node.name, own)
-        self.inputs[node.name] = made, layout
+        built = Input(node.name, own)
+        self.inputs[node.name] = built, layout
         self.axes.note(layout)
-        return Value(made, layout)
+        return Value(built, layout)
 
     def _parameter(self, path: str, tensor: torch.Tensor, buffer: bool) -> Value:
         layout: Layout = tuple((Axis(s),) if s != 1 else () for s in tensor.shape)
         dims = tuple(tuple(f for f in e if isinstance(f, Axis)) for e in layout)
-        made = Param(path, dims, is_complex=tensor.is_complex(), buffer=buffer)
-        if buffer and len(made.dims) == 1 and not tensor.is_complex():
+        built = Param(path, dims, is_complex=tensor.is_complex(), buffer=buffer)
+        if buffer and len(built.dims) == 1 and not tensor.is_complex():
             formula = (
-                constants.along(tensor.double().flatten(), made.dims[0][0]) if layout[0] else None
+                constants.along(tensor.double().flatten(), built.dims[0][0]) if layout[0] else None
             )
             if formula is not None:
                 self.buffers[path] = formula
-        return Value(made, layout)
+        return Value(built, layout)
 
     def _operation(self, node: torch.fx.Node) -> Anything:
-        from dsfc.lift.operations import OPERATIONS
-
         name = name_of(node)
         if name in _NOTHING:
             return None
@@ -193,13 +198,13 @@ class Recogniser:
         if name == "getitem":
             return args[0][args[1]]
         if constants.foldable(node, args, kwargs):
-            made = constants.fold(node, args, kwargs)
-            if name in ("select", "slice") and isinstance(made, Value):
-                made.view = self._view(node, args[0])
-            return made
-        if name not in OPERATIONS:
+            built = constants.fold(node, args, kwargs)
+            if name in ("select", "slice") and isinstance(built, Value):
+                built.view = self._view(node, args[0])
+            return built
+        if name not in self.operations:
             raise CannotLift(f"{name} is no operation that a spec has", hint=_HINTS.get(name))
-        return OPERATIONS[name](
+        return self.operations[name](
             self, *args, **{k: v for k, v in kwargs.items() if k not in _IGNORED}
         )
 
@@ -240,9 +245,9 @@ class Recogniser:
 
     def argument(self, k: int) -> torch.fx.Node:
         """The operation that made an argument of the present one."""
-        made = self.now.args[k]
-        assert isinstance(made, torch.fx.Node)
-        return made
+        built = self.now.args[k]
+        assert isinstance(built, torch.fx.Node)
+        return built
 
     def own(self, k: int) -> None:
         """Refuses an argument that is a part or a view of another tensor.
@@ -277,27 +282,25 @@ class Recogniser:
         known = constants.named(value.const, self.trace.length, self.trace.batch)
         if known is not None:
             return Value(known[0], known[1])
-        if value.made is None:
+        if value.maker is None:
             raise CannotLift("a constant tensor is none that a formula says", hint=_CONSTANT)
-        return self._unfolded(value.made)
+        return self._unfolded(value.maker)
 
-    def _unfolded(self, made: torch.fx.Node) -> Value:
+    def _unfolded(self, built: torch.fx.Node) -> Value:
         """The value of a constant by the operation that made it, from its parts."""
-        from dsfc.lift.operations import OPERATIONS
-
-        if made not in self._forced:
-            name = name_of(made)
-            if name not in OPERATIONS or name in _FACTORIES:
+        if built not in self._forced:
+            name = name_of(built)
+            if name not in self.operations or name in _FACTORIES:
                 raise CannotLift(f"{name} makes a constant that no formula says", hint=_CONSTANT)
-            before, self._now = self._now, made
-            args = [self.value(a) for a in made.args]
+            before, self._now = self._now, built
+            args = [self.value(a) for a in built.args]
             args = [
                 self.whole(a) if isinstance(a, Value) and a.const is not None else a for a in args
             ]
-            kwargs = {k: self.value(v) for k, v in made.kwargs.items() if k not in _IGNORED}
-            self._forced[made] = OPERATIONS[name](self, *args, **kwargs)
+            kwargs = {k: self.value(v) for k, v in built.kwargs.items() if k not in _IGNORED}
+            self._forced[built] = self.operations[name](self, *args, **kwargs)
             self._now = before
-        value = self._forced[made]
+        value = self._forced[built]
         assert isinstance(value, Value)
         return value
 
@@ -322,16 +325,6 @@ class Recogniser:
     def viewed(self, value: Value, sizes: Sequence[int]) -> Value:
         """Returns a tensor with other dimensions and the same entries."""
         return Value(value.node, regroup(value.layout, sizes))
-
-
-def name_of(node: torch.fx.Node) -> str:
-    """Returns the name of an operation without its namespace and overload."""
-    packet = getattr(node.target, "overloadpacket", None) or getattr(
-        node.target, "_overloadpacket", None
-    )
-    if packet is not None:
-        return str(packet).removeprefix("aten.").rpartition(".")[2]
-    return str(getattr(node.target, "__name__", node.target))
 
 
 _IGNORED = {

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from dsfc.lift.axes import Axis, Batch, Layout, Time, axes_of, resolved
 from dsfc.lift.build import inverse_root, op, summed, swapped
 from dsfc.lift.failure import CannotLift
@@ -164,8 +166,8 @@ def linear(r: Recogniser, x: Value, weight: Value, bias: Value | None = None) ->
     """`F.linear`."""
     x, weight = r.whole(x), r.whole(weight)
     letters = "abcdefgh"[: len(x.layout)]
-    made = product(r, x, letters, weight, "z" + letters[-1], letters[:-1] + "z")
-    return made if bias is None else r.elementwise("+", made, bias)
+    built = product(r, x, letters, weight, "z" + letters[-1], letters[:-1] + "z")
+    return built if bias is None else r.elementwise("+", built, bias)
 
 
 def matmul(r: Recogniser, a: Value, b: Value) -> Value:
@@ -239,18 +241,12 @@ def _reduction(kind: str) -> Any:
 def _max_dim(r: Recogniser, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
     if isinstance(dim, Value):
         return r.elementwise("max", x, dim)
-    made = _reduction("max")(r, x, dim, keepdim)
+    built = _reduction("max")(r, x, dim, keepdim)
     return (
-        [made, None]
-        if isinstance(dim, int) and not isinstance(r.now.meta["val"], _tensor())
-        else made
+        [built, None]
+        if isinstance(dim, int) and not isinstance(r.now.meta["val"], torch.Tensor)
+        else built
     )
-
-
-def _tensor() -> type:
-    import torch
-
-    return torch.Tensor
 
 
 def _var(
@@ -306,9 +302,9 @@ def layer_norm(
     dims = list(range(len(x.layout) - len(shape), len(x.layout)))
     centred = r.elementwise("-", x, reduce_(r, "mean", x, dims, True))
     spread = reduce_(r, "mean", r.elementwise("*", centred, centred), dims, True)
-    made = r.elementwise("/", centred, r.unary("sqrt", r.elementwise("+", spread, eps)))
-    made = made if weight is None else r.elementwise("*", made, weight)
-    return made if bias is None else r.elementwise("+", made, bias)
+    built = r.elementwise("/", centred, r.unary("sqrt", r.elementwise("+", spread, eps)))
+    built = built if weight is None else r.elementwise("*", built, weight)
+    return built if bias is None else r.elementwise("+", built, bias)
 
 
 def rms_norm(
@@ -319,8 +315,8 @@ def rms_norm(
     dims = list(range(len(x.layout) - len(shape), len(x.layout)))
     square = reduce_(r, "mean", r.elementwise("*", x, x), dims, True)
     eps = 2.220446049250313e-16 if eps is None else eps
-    made = r.elementwise("/", x, r.unary("sqrt", r.elementwise("+", square, eps)))
-    return made if weight is None else r.elementwise("*", made, weight)
+    built = r.elementwise("/", x, r.unary("sqrt", r.elementwise("+", square, eps)))
+    return built if weight is None else r.elementwise("*", built, weight)
 
 
 def group_norm(
@@ -340,10 +336,10 @@ def group_norm(
     split = r.viewed(x, (r.shape[0], groups, width // groups))
     centred = r.elementwise("-", split, reduce_(r, "mean", split, [2], True))
     spread = reduce_(r, "mean", r.elementwise("*", centred, centred), [2], True)
-    made = r.elementwise("/", centred, r.unary("sqrt", r.elementwise("+", spread, eps)))
-    made = r.viewed(made, r.shape)
-    made = made if weight is None else r.elementwise("*", made, weight)
-    return made if bias is None else r.elementwise("+", made, bias)
+    built = r.elementwise("/", centred, r.unary("sqrt", r.elementwise("+", spread, eps)))
+    built = r.viewed(built, r.shape)
+    built = built if weight is None else r.elementwise("*", built, weight)
+    return built if bias is None else r.elementwise("+", built, bias)
 
 
 def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Value:
@@ -367,10 +363,10 @@ def softmax(r: Recogniser, x: Value, dim: int, *rest: Any, **options: Any) -> Va
         relation, node = node.relation, node.arg
     weight = op("exp", node)
     total = Past(weight, relation)
-    made: Node = op("/", weight, at_token(total, 0))
+    built: Node = op("/", weight, at_token(total, 0))
     if relation is not None:
-        made = Masked(made, relation, 0.0)
-    return Value(made if time.variable == 1 else swapped(made), x.layout)
+        built = Masked(built, relation, 0.0)
+    return Value(built if time.variable == 1 else swapped(built), x.layout)
 
 
 def _log_softmax(r: Recogniser, x: Value, dim: int, *rest: Any) -> Value:
@@ -408,11 +404,9 @@ def attention(
     if is_causal:
         scores = Value(Masked(scores.node, "le", -math.inf), scores.layout)
     elif mask is not None:
-        from dsfc.lift.operations import OPERATIONS
-
         boolean = mask.const is not None and not mask.const.is_floating_point()
         if boolean:
-            scores = OPERATIONS["where"](r, mask, scores, -math.inf)
+            scores = r.operations["where"](r, mask, scores, -math.inf)
         else:
             scores = r.elementwise("+", scores, mask)
     weights = softmax(r, scores, -1)

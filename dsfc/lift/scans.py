@@ -20,9 +20,9 @@ def scan(
     carry, rows = list(init), []
     for t in range(r.trace.length):
         here = [select(r, r.whole(x), 0, t) for x in xs]
-        made = r.inline(step.graph, [*carry, *here, *more])
-        carry = made[: len(init)]
-        rows.append(made[len(init) :])
+        built = r.inline(step.graph, [*carry, *here, *more])
+        carry = built[: len(init)]
+        rows.append(built[len(init) :])
     if not xs:
         raise CannotLift("a scan over no tensor")
     return [*carry, *(stack(r, list(column), 0) for column in zip(*rows, strict=True))]

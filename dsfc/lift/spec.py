@@ -118,9 +118,9 @@ class Writer:
         return {w.name for w in places if w is not None and w.name} | {i.name for i in self.inputs}
 
     def _params(self) -> dict[tuple[object, ...], Param]:
-        found = {n.key: n for n in self.nodes if isinstance(n, Param)}
+        seen = {n.key: n for n in self.nodes if isinstance(n, Param)}
         places = {path: k for k, path in enumerate(self.order)}
-        return dict(sorted(found.items(), key=lambda e: (places.get(e[1].path, 0), e[1].cuts)))
+        return dict(sorted(seen.items(), key=lambda e: (places.get(e[1].path, 0), e[1].cuts)))
 
     def _maps(self) -> dict[tuple[object, ...], Apply]:
         """Parameters that are nothing but linear maps."""
@@ -164,7 +164,7 @@ class Writer:
 
     def _axis_names(self) -> dict[Axis, str]:
         """Names: d of the input, h of heads, p of the output, n of what states keep, t of taps."""
-        found: dict[Axis, str] = {}
+        seen: dict[Axis, str] = {}
         inputs = [a for i in self.inputs for a in axes_of(i.axes)]
         output = self.axes(self.output)
         kept = [a for s in self.states for a in axes_of(s.axes)]
@@ -183,11 +183,11 @@ class Writer:
             (scores, "n"), (middle, "r"), (rest, "m"), (every, "m"),
         ):  # fmt: skip
             for axis in group:
-                if axis not in found:
-                    found[axis] = self.names.axis(base)
+                if axis not in seen:
+                    seen[axis] = self.names.axis(base)
         order = "dhnptrm"
-        places = {a: k for k, a in enumerate(found)}
-        return dict(sorted(found.items(), key=lambda e: (
+        places = {a: k for k, a in enumerate(seen)}
+        return dict(sorted(seen.items(), key=lambda e: (
             order.find(e[1][0]) if e[1][0] in order else len(order), places[e[0]])))  # fmt: skip
 
     @staticmethod

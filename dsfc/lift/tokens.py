@@ -124,10 +124,12 @@ def _window(r: Recogniser, x: Value, at: int, first: int, count: int) -> Value:
             return Value(Num(num(0).value), (*x.layout[:at], (), *x.layout[at + 1 :]))
         node = x.node if isinstance(x.node, Num) else Token(x.node, token)
         return Value(node, (*x.layout[:at], (), *x.layout[at + 1 :]))
-    return settled(r, x.node, x.layout, at, replace(time, size=count, delay=time.delay - first))
+    return at_full_length(
+        r, x.node, x.layout, at, replace(time, size=count, delay=time.delay - first)
+    )
 
 
-def settled(r: Recogniser, node: Node, layout: Layout, at: int, time: Time) -> Value:
+def at_full_length(r: Recogniser, node: Node, layout: Layout, at: int, time: Time) -> Value:
     """A value with another axis of tokens; one of full length that begins late is a delay."""
     if time.size == r.trace.length:
         if time.delay < 0:
@@ -154,8 +156,8 @@ def select(r: Recogniser, x: Value, dim: int, index: int) -> Value:
     for f in entry:
         total *= f.size
     index %= total
-    made = _window(r, x, at, index, 1) if total > 1 else x
-    out = Value(made.node, (*made.layout[:at], *made.layout[at + 1 :]))
+    built = _window(r, x, at, index, 1) if total > 1 else x
+    out = Value(built.node, (*built.layout[:at], *built.layout[at + 1 :]))
     if time_of(entry) is not None and isinstance(node, torch.fx.Node):
         out.view = node, index
     return out
@@ -307,7 +309,7 @@ def _padded(r: Recogniser, x: Value, at: int, before: int, after: int) -> Value:
     if isinstance(node, Num) and node.value:
         raise CannotLift("padding of a constant")
     moved = replace(time, size=time.size + before + after, delay=time.delay + before)
-    return settled(r, node, x.layout, at, moved)
+    return at_full_length(r, node, x.layout, at, moved)
 
 
 def pad(r: Recogniser, x: Value, pads: list[int], mode: Any = "constant", value: Any = 0) -> Value:
@@ -332,7 +334,7 @@ def pad(r: Recogniser, x: Value, pads: list[int], mode: Any = "constant", value:
             if time is None:
                 raise CannotLift("padding along an axis")
             moved = replace(time, size=time.size + before + after, delay=time.delay + before)
-            x = settled(r, x.node, x.layout, at, moved)
+            x = at_full_length(r, x.node, x.layout, at, moved)
             continue
         if max(before, 0) or max(after, 0):
             x = _padded(r, x, at, max(before, 0), max(after, 0))
@@ -409,9 +411,9 @@ def _fill(
         raise CannotLift("a tensor that is filled token by token does not start from zeros")
     tokens = {**base.tokens, token: value}
     if len(tokens) == r.trace.length:
-        made: Value = stack(r, [tokens[k] for k in range(r.trace.length)], at)
-        r.replace(node, made)
-        return made
+        built: Value = stack(r, [tokens[k] for k in range(r.trace.length)], at)
+        r.replace(node, built)
+        return built
     start = base
     filled_ = Value(Num(num(0).value), _base_layout(r, start), tokens=tokens)
     r.replace(node, filled_)

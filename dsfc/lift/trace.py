@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from dsfc.diagnostics.report import nearest
 from dsfc.emit.importing import import_module
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import Where
@@ -80,7 +81,7 @@ class Lines:
 
     def _assigned(self, file: str) -> dict[int, list[str | None]]:
         if file not in self._targets:
-            found: dict[int, list[str | None]] = {}
+            seen: dict[int, list[str | None]] = {}
             try:
                 tree: ast.AST = parsed(Path(file).read_bytes())
             except (OSError, SyntaxError, ValueError):
@@ -95,8 +96,8 @@ class Lines:
                 parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
                 names = [p.id if isinstance(p, ast.Name) else None for p in parts]
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    found.setdefault(line, names)
-            self._targets[file] = found
+                    seen.setdefault(line, names)
+            self._targets[file] = seen
         return self._targets[file]
 
 
@@ -162,40 +163,38 @@ def build(path: Path, name: str, arguments: Mapping[str, object]) -> nn.Module:
     finally:
         sys.path.remove(folder)
     if not hasattr(file, name):
-        from dsfc.diagnostics.report import nearest
-
         close = nearest(name, vars(file))
         hint = None if close is None else f"did you mean {close}?"
         raise CannotLift(f"the file has no `{name}`", hint=hint)
-    made: Any = vars(file)[name]
-    if not isinstance(made, nn.Module):
-        if not callable(made):
+    built: Any = vars(file)[name]
+    if not isinstance(built, nn.Module):
+        if not callable(built):
             raise CannotLift(f"`{name}` is no class, function or module")
-        is_scan = not isinstance(made, type) and not arguments and _takes_tensors(made)
+        is_scan = not isinstance(built, type) and not arguments and _takes_tensors(built)
         if is_scan:
-            made = _as_module(made)
+            built = _as_module(built)
         else:
-            _check_arguments(made, name, arguments)
+            _check_arguments(built, name, arguments)
             try:
                 with double_precision():
-                    made = made(**arguments)
+                    built = built(**arguments)
             except Exception as e:
                 problem = f"making `{name}` raises {type(e).__name__}: {e}"
                 raise CannotLift(problem, _line_of(e, path)) from e
-    if not isinstance(made, nn.Module):
+    if not isinstance(built, nn.Module):
         raise CannotLift(f"`{name}` makes no torch.nn.Module")
     with double_precision():
-        return made.double().eval()
+        return built.double().eval()
 
 
 def _line_of(error: BaseException, path: Path) -> Where | None:
     """The last line of a file that an exception passed."""
-    trace, found = error.__traceback__, None
+    trace, seen = error.__traceback__, None
     while trace is not None:
         if trace.tb_lineno and Path(inspect.getfile(trace)).resolve() == path.resolve():
-            found = Where(str(path), trace.tb_lineno)
+            seen = Where(str(path), trace.tb_lineno)
         trace = trace.tb_next
-    return found
+    return seen
 
 
 def _takes_tensors(function: Any) -> bool:
@@ -214,8 +213,8 @@ def _required(function: Any) -> list[inspect.Parameter]:
     return [p for p in known if p.default is inspect.Parameter.empty and p.kind not in kinds]
 
 
-def _check_arguments(made: Any, name: str, arguments: Mapping[str, object]) -> None:
-    missing = [p.name for p in _required(made) if p.name not in arguments]
+def _check_arguments(built: Any, name: str, arguments: Mapping[str, object]) -> None:
+    missing = [p.name for p in _required(built) if p.name not in arguments]
     if missing:
         words = " ".join(f"--arg {m}=…" for m in missing)
         raise CannotLift(f"`{name}` wants {', '.join(missing)}", hint=f"say it by {words}")
@@ -233,17 +232,17 @@ def numbers_of(module: nn.Module) -> set[int]:
 
 
 def shapes_of(
-    module: nn.Module, given: Mapping[str, Sequence[object]]
+    module: nn.Module, asked: Mapping[str, Sequence[object]]
 ) -> Iterator[dict[str, tuple[int, ...]]]:
     """Yields shapes that the inputs may have, the likeliest first; -1 is the batch, -2 is time.
 
     Args:
         module: the module.
-        given: shapes that the user said, of words `B`, `T` and numbers.
+        asked: shapes that the user said, of words `B`, `T` and numbers.
     """
     letters = {"B": -1, "T": -2}
     said = {
-        n: tuple(letters[s] if s in letters else int(str(s)) for s in v) for n, v in given.items()
+        n: tuple(letters[s] if s in letters else int(str(s)) for s in v) for n, v in asked.items()
     }
     names = [p.name for p in _required(module.forward)]
     names += [n for n in said if n not in names]
@@ -267,23 +266,23 @@ def shapes_of(
         yield {n: said.get(n, (-1, -2, width)) for n in names}
 
 
-def trace(module: nn.Module, given: Mapping[str, Sequence[object]]) -> Trace:
+def trace(module: nn.Module, asked: Mapping[str, Sequence[object]]) -> Trace:
     """Traces a module.
 
     Args:
         module: the module, in double precision.
-        given: shapes of inputs that the user said.
+        asked: shapes of inputs that the user said.
 
     Raises:
         CannotLift: no input was found that the module takes, or torch.export refuses the module.
     """
     taken = numbers_of(module) | {
-        int(str(s)) for v in given.values() for s in v if str(s).isdigit()
+        int(str(s)) for v in asked.values() for s in v if str(s).isdigit()
     }
     length = next(n for n in _LENGTHS if n not in taken)
     batch = next(n for n in _BATCHES if n not in taken)
     failure: BaseException | None = None
-    for shapes in shapes_of(module, given):
+    for shapes in shapes_of(module, asked):
         inputs = {n: _example(s, batch, length) for n, s in shapes.items()}
         try:
             with double_precision(), torch.no_grad():
@@ -305,13 +304,13 @@ def _example(shape: tuple[int, ...], batch: int, length: int) -> torch.Tensor:
 
 def _deepest(error: BaseException) -> Where | None:
     """The last line outside of torch that an exception passed."""
-    library, found, trace = str(Path(torch.__file__).parent), None, error.__traceback__
+    library, seen, trace = str(Path(torch.__file__).parent), None, error.__traceback__
     while trace is not None:
         file = inspect.getfile(trace)
         if not file.startswith(library) and file != __file__:
-            found = Where(file, trace.tb_lineno)
+            seen = Where(file, trace.tb_lineno)
         trace = trace.tb_next
-    return found
+    return seen
 
 
 def _exported(
@@ -341,3 +340,13 @@ def _exported(
     out = next(n for n in program.graph.nodes if n.op == "output")
     outputs = [str(getattr(o, "name", o)) for o in out.args[0]]
     return Trace(module, program.graph, arrays, named, length, batch, outputs)
+
+
+def name_of(node: torch.fx.Node) -> str:
+    """Returns the name of an operation without its namespace and overload."""
+    packet = getattr(node.target, "overloadpacket", None) or getattr(
+        node.target, "_overloadpacket", None
+    )
+    if packet is not None:
+        return str(packet).removeprefix("aten.").rpartition(".")[2]
+    return str(getattr(node.target, "__name__", node.target))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dsfc.lift.axes import Axes, Axis, Batch, Entry, Layout, Mismatch, Time, axes_of, resolved, size
+from dsfc.lift.axes import Axes, Axis, Entry, Layout, Mismatch, Time, axes_of, resolved, size
 from dsfc.lift.build import op, swapped
 from dsfc.lift.failure import CannotLift
 from dsfc.lift.ir import At, Delay, First, Node, Num, Ones, Rename
@@ -24,7 +24,7 @@ class Value:
         node: its formula.
         layout: what its dimensions are.
         const: the tensor itself, where it depends on no parameter and no input.
-        made: for a constant, the operation that made it.
+        maker: for a constant, the operation that made it.
         tokens: for a tensor that is filled token by token, what it was filled with.
         view: for a token of such a tensor, the tensor and the number of the token.
     """
@@ -32,7 +32,7 @@ class Value:
     node: Node
     layout: Layout
     const: torch.Tensor | None = None
-    made: torch.fx.Node | None = None
+    maker: torch.fx.Node | None = None
     tokens: dict[int, Value] = field(default_factory=dict)
     view: tuple[torch.fx.Node, int] | None = None
 
@@ -190,8 +190,3 @@ def filled(node: Node, axes: Sequence[Axis]) -> Node:
     have = axes_below(node, {})
     missing = tuple(a for a in axes_of(axes) if a not in have)
     return op("*", node, Ones(missing)) if missing else node
-
-
-def batch_of(entry: Entry) -> bool:
-    """Returns whether a dimension counts sequences."""
-    return any(isinstance(f, Batch) for f in entry)
