@@ -26,7 +26,7 @@ from dsfc.lift.operations import OPERATIONS
 from dsfc.lift.recognise import Recogniser
 from dsfc.lift.spec import Writer, Written
 from dsfc.lift.trace import build, trace
-from dsfc.lift.values import filled
+from dsfc.lift.values import Value, filled
 from dsfc.source import Source, Span
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.letters import fold
@@ -58,7 +58,7 @@ def lift(
     arguments: Mapping[str, object] | None = None,
     inputs: Mapping[str, Sequence[object]] | None = None,
 ) -> Lifted:
-    """Lifts a PyTorch module into a spec, and tests that both give equal outputs and gradients.
+    """Returns a PyTorch module as a spec, once both have given equal outputs and gradients.
 
     Importing the file runs it.
 
@@ -78,9 +78,7 @@ def lift(
         traced = trace(module, inputs or {})
         recogniser = Recogniser(traced, OPERATIONS)
         value = recogniser.run()
-        if len(value.times) > 1:
-            hint = "sum it over one of its tokens, weighed by values"
-            raise CannotLift("the output is a table of pairs of tokens", value.node.where, hint)
+        _refuse_pairs(value)
         node = filled(value.node, value.axes)
         known = [i for i, _ in recogniser.inputs.values()]
         written = Writer(
@@ -117,6 +115,13 @@ def lift(
             "what the module does may depend on the number of tokens, or treat some of them apart"
         )
         raise DiagnosticError((_diagnostic(CannotLift(problem, where, hint), file),)) from e
+
+
+def _refuse_pairs(output: Value) -> None:
+    """Refuses an output that has two axes of tokens."""
+    if len(output.times) > 1:
+        hint = "sum it over one of its tokens, weighed by values"
+        raise CannotLift("the output is a table of pairs of tokens", output.node.where, hint)
 
 
 def _compiled(text: str, file: Path, written: Written) -> Compilation:
