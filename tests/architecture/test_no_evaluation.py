@@ -94,7 +94,7 @@ ALLOWED = {
         "modules": "asks whether one of them has registered the operators that a text names",
     },
     "dsfc/api/convert.py": {"import_module": "both modules, which were just compiled, are run"},
-    "dsfc/api/lift.py": {"import_module": "what a lifted spec compiles to is run beside the module"},
+    "dsfc/api/lift.py": {"import_module": "a lifted spec is compiled and run beside the module"},
     "dsfc/lift/trace.py": {
         "import_module": "a file `x.py` is run, as the user asked for by `x.py:Name`, and no other"
     },
