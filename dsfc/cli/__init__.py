@@ -24,6 +24,7 @@ from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
 from dsfc.cli.info import info
+from dsfc.cli.lift import lift
 from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
@@ -111,6 +112,7 @@ for _command in (
     check_proof,
     atlas,
     convert,
+    lift,
     explain,
     doctor,
     lsp,

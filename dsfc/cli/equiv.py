@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
@@ -21,8 +22,8 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
 @click.command(short_help="Decide whether two mixers are the same function.")
-@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]")
-@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]")
+@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
+@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.option(
     "--map",
     "renamed",
@@ -71,6 +72,7 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a refutation to a new file, as a program that needs Python alone.",
 )
+@lift_options
 @format_option("the verdict")
 @click.pass_context
 def equiv(
@@ -86,6 +88,8 @@ def equiv(
     certificate: Path | None,
     case_certificate: Path | None,
     replay: Path | None,
+    arguments: tuple[str, ...],
+    inputs: tuple[str, ...],
     form: str,
 ) -> None:
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
@@ -107,6 +111,10 @@ def equiv(
     a bound, for all inputs, parameters and lengths that --for allows, at the sizes of --size and
     those declared. A proof is a chain of inequalities, a refutation a point of the domain.
 
+    FILE.py:NAME is a PyTorch module, which is lifted into a spec first, as `dsfc lift` does. That
+    imports the file and so RUNS it; a spec is never run. The verdict is on the lifted spec: that
+    it is the module is tested, not proved.
+
     The exit code is that of EQ: 0
     for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
     both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
@@ -119,9 +127,12 @@ def equiv(
         raise click.UsageError("--for belongs to --within")
     if bound is not None and (conditions or case_certificate or replay):
         raise click.UsageError("--within goes with --for, --map, --size, --explain, --certificate")
+    if (arguments or inputs) and not (is_module(a) or is_module(b)):
+        raise click.UsageError("--arg and --input are for FILE.py:NAME")
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
+    modules = {word: lifted(word, arguments, inputs) for word in (a, b) if is_module(word)}
     with bounded(f"compare {a} and {b}"):
         from dsfc import current_span
         from dsfc.api.decide import equivalent
@@ -143,7 +154,7 @@ def equiv(
         from dsfc.trusted.check import write
         from dsfc.trusted.entries import Obstacle
 
-        first, second = mixer(a), mixer(b)
+        first, second = (modules[w] if w in modules else mixer(w) for w in (a, b))
         if bound is not None:
             names = identified(pairs, first, second)
             code, text = bound_verdict(first, second, bound, domain, names, asked, explain, form)
@@ -224,6 +235,15 @@ def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
         if out.setdefault(name.strip(), int(size)) != int(size):
             raise click.UsageError(f"--size gives two sizes of {name}")
     return out
+
+
+def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Compilation:
+    """The module that `file.py:Name` means, as a mixer; what was tested goes to standard error."""
+    built = run(word, arguments, inputs)
+    click.echo(f"lifted: {word}", err=True)
+    for line in said(built):
+        click.echo(f"  {line}", err=True)
+    return built.compilation
 
 
 def mixer(word: str) -> Compilation:

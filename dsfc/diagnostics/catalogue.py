@@ -63,6 +63,7 @@ from dsfc.diagnostics.tool_codes import (
     Conversion,
     FileProblem,
     NoStep,
+    NotLifted,
     Overwrite,
     RecurrentOnly,
     UnknownBackend,
@@ -78,6 +79,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus, LagPower,
     FlowRule, CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly,
     NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
+    NotLifted,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -147,6 +149,7 @@ __all__ = [
     "NoStep",
     "NoUpdate",
     "NonlinearState",
+    "NotLifted",
     "Order",
     "Overwrite",
     "RecurrentOnly",

@@ -268,3 +268,32 @@ class CertificateFormat(Diagnostic):
     path: str
     form: str
     wanted: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotLifted(Diagnostic):
+    r"""A PyTorch module, or a part of it, has no spec.
+
+    `dsfc lift` traces the module and looks at each operation. What a spec cannot say is named with
+    the line of the module that does it: sums over the batch, tokens to come, random values, a loop
+    whose rounds differ, a state that is updated by a function that is not affine in it. Where a
+    spec was written, but the module gives other outputs or gradients at other lengths, that is
+    said too, and nothing is written.
+
+    ```console wrong
+    $ printf 'def last(x):\n  return x.flip(1)\n' > mine.py
+    $ dsfc lift mine.py:last
+    ```
+
+    A sum over the tokens so far is a state:
+
+    ```console right
+    $ printf 'def sums(x):\n  return x.cumsum(1)\n' > mine.py
+    $ dsfc lift mine.py:sums
+    ```
+    """
+
+    code: ClassVar[str] = "E-LIFT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{problem}"
+    problem: str

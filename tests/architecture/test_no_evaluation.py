@@ -94,6 +94,10 @@ ALLOWED = {
         "modules": "asks whether one of them has registered the operators that a text names",
     },
     "dsfc/api/convert.py": {"import_module": "both modules, which were just compiled, are run"},
+    "dsfc/api/lift.py": {"import_module": "a lifted spec is compiled and run beside the module"},
+    "dsfc/lift/trace.py": {
+        "import_module": "a file `x.py` is run, as the user asked for by `x.py:Name`, and no other"
+    },
     "dsfc/api/validate.py": {"import_module": "a module is run, as the user asked for"},
     "dsfc/emit/names.py": {"builtins": "names that no class or function may take"},
     "dsfc/language_server/check.py": {

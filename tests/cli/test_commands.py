@@ -31,6 +31,7 @@ COMMANDS = (
     "check-proof",
     "atlas",
     "convert",
+    "lift",
     "lsp",
     "completion",
 )
