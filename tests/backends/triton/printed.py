@@ -34,7 +34,7 @@ def _kernel(function):
 def module_of(kernel: Kernel, folder: Path, **more: Any) -> tuple[ModuleType, PrintedKernel]:
     """Imports the text of a kernel; `more` is what `print_kernel` takes besides."""
     printed = print_kernel(kernel, "kernel", **more)
-    templates = (f"printed_{what}_shared.py.j2" for what in ("kernels", "triangles"))
+    templates = (f"printed_{what}_shared.py.j2" for what in ("memory", "kernels", "triangles"))
     shared = "\n\n".join((files("dsfc.backends.triton") / t).read_text() for t in templates)
     path = folder / "printed.py"
     head = f"from __future__ import annotations\n\n{_HEAD}"
