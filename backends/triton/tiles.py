@@ -273,7 +273,7 @@ def _printed(
 # States of 256 keys take twice the registers of those of 128.
 TILES |= {
     (form, f"{way} {kernel} {keys}", size, platform, version): Tile(
-        PRINTED_CHUNK[form], min(found[0], 8192 // keys), found[1], 1
+        PRINTED_CHUNK[form], min(part[0], 8192 // keys), part[1], 1
     )
     for form in PRINTED_CHUNK
     for way, kernel in (
@@ -283,7 +283,7 @@ TILES |= {
     for keys in (64, 128, 256)
     for size in (_NARROW, _WIDE)
     for platform, version in (("cuda", 80), ("cuda", 90), ("cuda", 100), ("hip", 94))
-    if (found := _printed(form, kernel, size, platform, version)) is not None
+    if (part := _printed(form, kernel, size, platform, version)) is not None
 }
 TOEPLITZ_ROWS = 16
 """Rows of the batch of a program of a convolution: as few as a product of matrices has."""
