@@ -433,10 +433,7 @@ class _Case:
             size = 0 if k < 0 else (4, 1)[k % 2] * eps
             leaves = {
                 n: (x if k >= 0 else x.to(_like(dtype, x)).to(x.dtype))
-                * (
-                    1
-                    + size * (2 * torch.rand(x.shape, generator=generator, dtype=torch.float64) - 1)
-                )
+                * (1 + size * (2 * torch.rand(x.shape, generator=generator, dtype=torch.float64) - 1))
                 for n, x in self._fresh(torch.float64).items()
             }
             leaves = {n: x.detach().requires_grad_() for n, x in leaves.items()}
