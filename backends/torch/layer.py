@@ -262,6 +262,11 @@ class LayerText:
         return _tuple([f"state.{t.name}" for t in self.signature.states])
 
     @property
+    def after(self) -> str:
+        """The state after the token."""
+        return "_overwrite(state, states) if in_place else State(*states)"
+
+    @property
     def overwrites(self) -> str:
         """A statement that refuses to overwrite what gradients need."""
         inputs = [*self.signature.input_names, f"*{self.kept}", "*self.parameters()"]

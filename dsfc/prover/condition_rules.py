@@ -39,7 +39,7 @@ def layers(kinds: Kinds) -> str:
         always = isinstance(proof, ConstantSequence) and proof.always
         if slots(forth.certificate.claim):
             return "for no functions of the last tokens" if always else ""
-        return "never as layers" if always else "not as layers in general"
+        return "not as layers" if always else "not as layers in general"
     if isinstance(forth, Instance):
         return "the first is a case of the second"
     return ""
@@ -98,12 +98,13 @@ class Rules:
         timed = self.texts.over_time()
         if not timed:
             return f"{start}if and only if the rules below hold, their values inside being inputs"
-        names = dict.fromkeys(name for name, _ in self._ratios())
-        rule = f"{' and '.join(names)} is the fixed sequence {timed[0]}"
-        if not (names and self._fixes()):
-            rule = f"{timed[0]} at every token"
+        names = tuple(dict.fromkeys(name for name, _ in self._ratios()))
+        rule = f"{timed[0]} at every token"
+        if len(names) == 1 and self._fixes():
+            rule = f"{names[0]} is the fixed sequence {timed[0]}"
         others = self.given or len(self.then) > 1
-        return f"{start}only if {rule}, and then " + (
+        inside = "of values inside that go together as given" if self.given else "of values inside"
+        return f"{start}{inside}, only if {rule}, and then " + (
             "if and only if the other rules below hold" if others else "always"
         )
 

@@ -152,6 +152,9 @@ class ConditionText:
             late = {g for g in value.names if lags(frozenset({g})) == frozenset({1})}
             if lags(value.names) != frozenset({0, 1}) or value.den or len(value.num.terms) != 1:
                 continue
+            # Of a product of several, or a power, h alone need not stay the same.
+            if len(late) != 1 or abs(dict(next(iter(value.num.terms))).get(min(late), 0)) != 1:
+                continue
             # f(i) = g(i) h(i-1) for all tokens: h is the same at all of them, and so is f / g.
             steady = value.substituted({g: Quotient(generator(shifted(g, -1))) for g in late})
             head, args = self.symbols.defined.get(c.solved, ("", ()))

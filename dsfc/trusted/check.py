@@ -91,6 +91,8 @@ def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
     claim, proof = alpha_rename(certificate.claim), certificate.proof
     check_sizes(claim)
+    if claim.functions and not (claim.case and claim.equal):
+        raise Rejected("functions are listed that no value is made of")
     if not isinstance(proof, Same | Witness) and any(map(_has_maximum, (claim.a, claim.b))):
         raise Rejected("a state is a running maximum, of which this rule says nothing")
     match proof:

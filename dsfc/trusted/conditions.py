@@ -73,6 +73,7 @@ class Conditions:
             _solved(p, c.solved) for p, c in zip(self.polynomials, stored, strict=True)
         )
         self._names = tuple(c.solved for c in stored)
+        self.factors = tuple(map(multiplier, self.polynomials, self._names))
         self._padded = tuple(c.solved for c in stored if c.padded)
         self._known: dict[int, Mapping[str, Quotient]] = {}
         self._given = frozenset(self._names)
@@ -187,15 +188,23 @@ def _solved(p: Polynomial, name: str) -> Quotient:
         raise Rejected("a condition gives a value at an earlier token")
     if bool(LAG.search(name)) != bool(lags(p.names)):
         raise Rejected("a condition gives a number that is the same at all tokens one that is not")
-    factor, rest = {}, {}
+    rest = Polynomial({m: c for m, c in p.terms.items() if name not in dict(m)})
+    return -(Quotient(rest) / Quotient(multiplier(p, name)))
+
+
+def multiplier(p: Polynomial, name: str) -> Polynomial:
+    """Returns what a generator is multiplied by in p, which gives it a value where that is not 0.
+
+    Raises:
+        Rejected: p does not hold the generator, or is not linear in it.
+    """
+    factor = {}
     for m, c in p.terms.items():
         powers = dict(m)
         if powers.pop(name, 0) == 1:
             factor[tuple(sorted(powers.items()))] = c
         elif name in dict(m):
             raise Rejected("a condition is not linear in what it gives a value")
-        else:
-            rest[m] = c
     if not factor:
         raise Rejected("a condition does not hold what it gives a value")
-    return -(Quotient(Polynomial(rest)) / Quotient(Polynomial(factor)))
+    return Polynomial(factor)

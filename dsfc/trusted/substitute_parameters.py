@@ -15,11 +15,11 @@ from dsfc.expr.tree import Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters
-from dsfc.trusted.conditions import Conditions, read
+from dsfc.trusted.conditions import LIMIT, Conditions, read
 from dsfc.trusted.generalize_inputs import system_of
 from dsfc.trusted.polynomial import ONE, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import LEAF, Symbols
+from dsfc.trusted.symbols import CALL, LEAF, STATE, Symbols
 from dsfc.trusted.witness import stored_axes
 
 _LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")
@@ -49,9 +49,12 @@ def define(claim: Claim, symbols: Symbols) -> None:
     Raises:
         Rejected: the claim is no case, or a function is of what is not there, or has no value.
     """
+    if len(claim.functions) > LIMIT:
+        raise Rejected(f"there are more than {LIMIT} functions")
     for head, above, below in claim.functions:
         q = Quotient(read(above)) / Quotient(read(below))
-        if not (claim.case and claim.equal and all(map(symbols.knows, q.names))):
+        known = all(symbols.knows(g) and STATE not in g and CALL not in g for g in q.names)
+        if not (claim.case and claim.equal and known):
             raise Rejected(f"`{head}` is one of what the claim does not have")
         if head == "log" and symbols.positive(q):
             symbols.log(q)

@@ -79,11 +79,11 @@ def test_c_the_layers_of_the_paper_agree_on_a_fixed_sequence_alone() -> None:
     assert document["hence"] == [
         "exp(a[d,n]) * κ[d] is the same for all n and for all d of one h"
     ]  # fmt: skip
-    first = report(verdict, "normalized_attn", "s6", layers="never as layers").splitlines()[0]
+    first = report(verdict, "normalized_attn", "s6", layers="not as layers").splitlines()[0]
     assert first == (
-        "normalized_attn = s6: never as layers; only if eta is the fixed sequence log(eta[i; h] / "
-        "eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h], and then if and only if the other rules "
-        "below hold"
+        "normalized_attn = s6: not as layers; of values inside that go together as given, only if "
+        "eta is the fixed sequence log(eta[i; h] / eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h], "
+        "and then if and only if the other rules below hold"
     )
 
 
@@ -106,11 +106,11 @@ def test_c_how_decay_and_input_are_coupled_decides_the_sequence(
 
 
 @pytest.mark.ci
-def test_d_never_as_layers() -> None:
+def test_d_not_as_layers() -> None:
     """Case (d): for no parameters of S6, at all sizes, but where attention says nothing."""
     a, b = (dsfc.load(name).system for name in ("normalized_attn", "s6"))
     answers = kinds(a, b)
-    assert layers(answers) == "never as layers"
+    assert layers(answers) == "not as layers"
     for case in (answers.forth, answers.back):
         assert isinstance(case, NotAnInstance)
         assert isinstance(case.proof, ConstantSequence) and case.proof.always and case.proof.larger
@@ -198,3 +198,22 @@ def test_what_is_varied_is_an_input_that_no_gate_is_made_of(system: Callable) ->
     claim = dataclasses.replace(known.claim, conditions=conditions)
     with pytest.raises(Rejected):
         check(write(dataclasses.replace(known, claim=claim)))
+
+
+# --- what is not forced ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [("abs_a", "abs_b"), ("relu_a", "relu_b"), ("log_a", "log_b"), ("tied_a", "tied_b")],
+)
+def test_equal_outputs_force_nothing_inside_functions(system: Callable, a: str, b: str) -> None:
+    """f and -f under a modulus, f + g apart from f and g: only coefficients are forced."""
+    verdict = asked(system, a, b)
+    assert not isinstance(verdict, Conditionally) or not any(rules(verdict).values())
+
+
+def test_a_ratio_that_stays_the_same_keeps_neither_of_its_parts(system: Callable) -> None:
+    """m and t may both vary where m / t does not: no line says that both stay the same."""
+    verdict = asked(system, "gated", "other_gates")
+    assert "and t is the same" not in report(verdict, "a", "b")

@@ -200,3 +200,30 @@ def test_a_certificate_with_other_functions_is_rejected() -> None:
         check(
             write(replace(found.certificate, claim=replace(found.certificate.claim, functions=())))
         )
+
+
+STATE = "state h : d\n h = {} * h[i-1] + u\n y = h + {} * u"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            f"param a, c : d\n {STATE.format('exp(-c)', 'a')}",
+            f"param a : d\n param p : d positive\n {STATE.format('p^a', 'a')}",
+        ),
+        (
+            "param a, c : d\n y = exp(c) * exp(a) * u",
+            "param a : d\n param p : d positive\n y = p^a * exp(a) * u",
+        ),
+        (
+            f"param t : d nonneg\n param g : d unit\n {STATE.format('g', 't')}",
+            f"param t : d nonneg\n param p : d positive\n {STATE.format('p^t', 't')}",
+        ),
+    ],
+)
+def test_no_value_divides_by_0_inside_a_function(first: str, second: str) -> None:
+    """p = exp(c / a) gives p^a = e^c but where a is 0: there no p does."""
+    text = "mixer {} {{ dims d\n input u : d\n {}\n}}\n"
+    a, b = systems(text.format("first", first) + text.format("second", second))
+    assert not isinstance(subsumes(a, b, (), True), Instance)

@@ -62,11 +62,13 @@ def _refuse_gradients(*tensors: Tensor) -> None:
         raise ValueError("in_place overwrites what gradients need: call it under torch.no_grad()")
 
 
-def _overwrite(state: Sequence[Tensor], following: Sequence[Tensor]) -> None:
-    """Writes the state after a token where the one before lies, unless a kernel did."""
-    for old, new in zip(state, following, strict=True):
+def _overwrite(state: Any, following: Sequence[Tensor]) -> Any:
+    """Writes the tensors after a token where those of a state lie, unless a kernel did."""
+    for field, new in zip(fields(state), following, strict=True):
+        old = getattr(state, field.name)
         if new is not old:
             old.copy_(new)
+    return state
 
 
 def _of_spec(state: Any, spec: str) -> None:

@@ -122,10 +122,7 @@ def check_case(claim: Claim, statement: WrittenClaim) -> None:
             raise Rejected("a value is a function of what has a value")
         if array in reals and value - symbols.conjugate(value):
             raise Rejected(f"the value of {c.solved} may not be real")
-        below = [Quotient(base) for base in value.den]
-        below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
-                  if e < 0 and not never_zero(symbols, Quotient(generator(g)), sure)]  # fmt: skip
-        if not all(never_zero(symbols, q, sure) for q in below):
+        if not _exists(value, symbols, sure):
             raise Rejected(f"the value of {c.solved} may not exist")
         if not _keeps(constraint, value, symbols, sure):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
@@ -146,6 +143,19 @@ def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: froz
         case Constraint.UNIT:
             return positive and symbols.positive(ONE - value)
     return False
+
+
+def _exists(value: Quotient, symbols: Symbols, sure: frozenset[str]) -> bool:
+    """Whether nothing is divided by what may be 0, in a value and in its functions."""
+    below = [Quotient(base) for base in value.den]
+    below += [Quotient(generator(g)) for m in value.num.terms for g, e in m if e < 0]
+    if not all(never_zero(symbols, q, sure) for q in below):
+        return False
+    return all(
+        _exists(argument, symbols, sure)
+        for g in value.names
+        for argument in symbols.defined.get(g, symbols.defined.get(_present(g), ("", ())))[1]
+    )
 
 
 def _stands(entry: str, name: str) -> bool:

@@ -7,13 +7,16 @@ Theorem: where what is assumed holds, and the outputs are equal at every token f
 varied inputs, every forced condition holds at every token at which it can be read. Checked are:
 
 1. a varied input stands in no function, no denominator and no forced condition, no condition gives
-   it a value, and its range holds an interval: so the difference of the outputs is a polynomial in
-   the varied inputs, and each coefficient is 0 if it is 0 for all their values;
+   it a value, and its range holds an interval; what assumed conditions make of it stands in no
+   function either, and may be any number; and nothing is a function of states: so the difference of
+   the outputs is a polynomial in the varied inputs, and each coefficient is 0 if it is 0 for all
+   their values;
 2. while the varied inputs are 0, states that are 0 stay 0: so the states may be taken for 0 before
    any token;
 3. of the outputs after r tokens from there, r being how far a forced condition reads back, one
    coefficient is the condition times what is never 0, once the forced conditions before it, in the
-   order of the certificate, have given their values.
+   order of the certificate, have given their values: what they give one is multiplied in them, as
+   they are written, by what is never 0.
 
 The tokens are the first ones, written out each, and one for all that follow.
 """
@@ -24,6 +27,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.interval import REALS
+from dsfc.system.known import promises
 from dsfc.trusted.claim import Claim, Condition, Conditional
 from dsfc.trusted.comparable import array_names, nonzero
 from dsfc.trusted.conditions import NOT_ZERO, Conditions, reach
@@ -33,6 +39,9 @@ from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, genera
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import Moment, state
 from dsfc.trusted.symbols import LEAF, lags, shifted
+
+ANY = (Constraint.NONE, Constraint.NONZERO)
+"""Promises that leave intervals of numbers on both sides of 0."""
 
 
 def check_necessary(claim: Claim, proof: Conditional) -> None:
@@ -77,12 +86,49 @@ class _Outputs:
             for token, moment in enumerate(self.statement.first)
         ]
         self.moments = (*first, self.statement.steady)
+        if any(moment.heads for moment in self.moments):
+            raise Rejected(
+                "what is not rational in states may be equal where its arguments are not"
+            )
+        self.tied = self._made_of_varied(claim)
         for moment in self.moments:
             for q in (*moment.step.values(), *(q for pair in moment.outputs for q in pair)):
                 tuple(self._split(q))
             for q in moment.step.values():
                 if q.substituted({g: ZERO for g in q.names if g in moment.step or self._is(g)}):
                     raise Rejected("a state does not stay 0 while what is varied is 0")
+
+    def _made_of_varied(self, claim: Claim) -> frozenset[str]:
+        """The arrays to which assumed conditions give values made of varied inputs.
+
+        Raises:
+            Rejected: one is no array, or may not be any number.
+        """
+        values = self.statement.conditions.values(self.window)
+        tied: set[str] = set()
+        while True:
+            arrays = self.varied | tied
+            names_made = {
+                name
+                for name, q in values.items()
+                if any(f"{array}[" in g for g in q.names for array in arrays)
+            }
+            entries = {name: LEAF.fullmatch(name.removeprefix("~")) for name in names_made}
+            if not all(entries.values()):
+                raise Rejected("a condition gives a function a value made of what is varied")
+            more = {entry[1] for entry in entries.values() if entry is not None}
+            if more <= tied:
+                break
+            tied |= more
+        limits = ranges(claim)
+        for second in (False, True):
+            names = array_names(claim, second)
+            for name, promise in promises(system_of(claim, second)).items():
+                if names.get(name, name) in tied and promise not in ANY:
+                    raise Rejected("what goes with what is varied may not be any number")
+        if any(limits[n] != REALS for n in tied & limits.keys()):
+            raise Rejected("what goes with what is varied may not be any number")
+        return frozenset(tied)
 
     def _is(self, name: str) -> bool:
         """Whether a generator is an entry of a varied input, or its conjugate."""
@@ -93,13 +139,14 @@ class _Outputs:
         """Raises a Rejected if a varied input stands in one of the names."""
         if any(f"{array}[" in g for g in names for array in self.varied):
             raise Rejected("what is varied stands in a function, a denominator or a condition")
+        functions = [g for g in names if LEAF.fullmatch(g.removeprefix("~")) is None]
+        if any(f"{array}[" in g for g in functions for array in self.tied):
+            raise Rejected("what goes with what is varied stands in a function")
 
     def check_value(self, condition: Condition) -> None:
-        """Raises a Rejected if the value that a condition gives may not exist."""
-        alone = Conditions((condition,))
-        value = alone.values(alone.window)[condition.solved]
-        below = {g for m in value.num.terms for g, e in m if e < 0}
-        if value.den or not all(map(self._nonzero, below)):
+        """Raises a Rejected if what a condition gives a value may be multiplied by 0 in it."""
+        (factor,) = Conditions((condition,)).factors
+        if len(factor.terms) != 1 or not all(map(self._nonzero, factor.names)):
             raise Rejected("what a forced condition is solved for may be multiplied by 0")
 
     def check_forced(self, p: Polynomial, known: tuple[Condition, ...], token: int) -> None:

@@ -93,11 +93,18 @@ class Evaluated:
     # --- conditions -------------------------------------------------------------------------------
 
     def holds(self, conditions: Conditions, position: int) -> bool:
-        """Returns whether a condition holds at every token where it can be read, exactly."""
+        """Returns whether a condition holds at every token where it can be read, exactly.
+
+        That is that it is 0, and that what it gives a value is multiplied by a number other than 0.
+        """
         p = conditions.polynomials[position]
+        factor = conditions.factors[position]
         first = reach(p)
         tokens = range(first, self.point.length) if lags(p.names) else range(1)
-        return not any(self.value(p, token) for token in tokens)
+        return all(
+            not self.value(p, token) and _is_other_than_0(self.value(factor, token))
+            for token in tokens
+        )
 
     def value(self, p: Polynomial, token: int) -> Quotient:
         """Returns a polynomial at a token as a quotient of numbers and logarithms of numbers."""
@@ -243,3 +250,8 @@ def _ball(value: Exact) -> Complex:
     for _ in range(abs(k)):
         out = out * logarithm if k > 0 else out / logarithm
     return Complex(out, real(0))
+
+
+def _is_other_than_0(value: Quotient) -> bool:
+    """Whether a number is not 0: products of logarithms are not; sums are left undecided."""
+    return len(value.num.terms) == 1
