@@ -44,7 +44,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         from dsfc.prover.report import shown as lines_of
         from dsfc.prover.subsumes_report import no_case_sizes
         from dsfc.trusted.check import SIZE_LIMIT, check, read
-        from dsfc.trusted.claim import ConstantSequence, SeparatingSequences
+        from dsfc.trusted.claim import Conditional, ConstantSequence, SeparatingSequences
         from dsfc.trusted.rejected import Rejected
         from dsfc.trusted.schema import OtherFormat
 
@@ -89,7 +89,12 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))
     said = ", ".join(part for part in parts if part)
-    _say(said, lines_of(accepted), specs)
+    lines = lines_of(accepted)
+    if isinstance(shown.proof, Conditional) and shown.proof.forced:
+        what = f"{len(shown.proof.forced)} of the conditions follow from equal outputs"
+        varied = ", ".join(name.rpartition(":")[2] for name in shown.proof.varied)
+        lines += [f"  forced     {what} for all {varied}, given the others"]
+    _say(said, lines, specs)
     ctx.exit(ACCEPTED)
 
 
