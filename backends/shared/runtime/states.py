@@ -64,8 +64,9 @@ def _refuse_gradients(*tensors: Tensor) -> None:
 
 def _overwrite(state: Any, following: Sequence[Tensor]) -> Any:
     """Writes the tensors after a token where those of a state lie, unless a kernel did."""
-    for field, new in zip(fields(state), following, strict=True):
-        old = getattr(state, field.name)
+    names = [x.name for x in fields(state)]
+    tensors = [getattr(state, name) for name in names]
+    for old, new in zip(tensors, following, strict=True):
         if new is not old:
             old.copy_(new)
     return state
