@@ -15,8 +15,10 @@ from dsfc.bounds.domain import check_domain
 from dsfc.bounds.form import Form, Key
 from dsfc.bounds.pair import Bound, Gap, Pair, Question, Subject
 from dsfc.bounds.rules import RULES
+from dsfc.expr.build import walk
 from dsfc.expr.interval import Interval
-from dsfc.expr.tree import Now, Ref, Time
+from dsfc.expr.size import size_value
+from dsfc.expr.tree import Now, Ref, Size, Time
 from dsfc.system.ir import System
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import comparable
@@ -116,6 +118,28 @@ def _output(system: System) -> Ref:
     return Ref(out.name, frozenset(out.axes), out.field, Time.STATE, Now(0))
 
 
+def _check_sizes(question: Question) -> None:
+    """Checks that each size stands there once, and that sizes follow from each other.
+
+    Raises:
+        ValueError: they are not; the text says why.
+    """
+    known = dict(question.sizes)
+    axes = [d for s in (question.a, question.b) for d in s.axes]
+    if len(known) != len(question.sizes):
+        raise ValueError("a size stands there twice")
+    if any(k < 1 for k in known.values()):
+        raise ValueError("a size is not positive")
+    for d in axes:
+        if d.size is None or d.default or d.axis.name not in known:
+            continue
+        if not {e.axis.name for e in walk(d.size) if isinstance(e, Size)} <= known.keys():
+            continue
+        size = size_value(d.size, known)
+        if size is not None and size != known[d.axis.name]:
+            raise ValueError(f"the size of `{d.axis.name}` is {size} where the others are as asked")
+
+
 def side_by_side(question: Question) -> None:
     """Checks that the two mixers of a question can be compared, entry by entry of their outputs.
 
@@ -130,5 +154,4 @@ def side_by_side(question: Question) -> None:
     first, second = (tuple(x.name for x in s.outputs[0].axes) for s in (a, b))
     if first != second:
         raise ValueError(f"the outputs have axes {first} and {second}")
-    if any(k < 1 for _, k in question.sizes):
-        raise ValueError("a size is not positive")
+    _check_sizes(question)

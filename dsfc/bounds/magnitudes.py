@@ -82,7 +82,9 @@ def magnitude(subject: Magnitude, pair: Pair, get: Get) -> Form:
             return part(arg)
         case Prim("max" | "min", args) if all(x.field is Field.REAL for x in args):
             return total(map(part, args))
-        case Prim("tanh" | "sin" | "relu" | "elu" | "silu" | "gelu", (arg,)):
+        case Prim("tanh" | "sin" | "relu" | "elu" | "silu" | "gelu", (arg,)) if (
+            arg.field is Field.REAL
+        ):
             return part(arg)
         case Pow(base, Lag() as lag):
             return lagged(at_most(base), lag)

@@ -21,7 +21,7 @@ from dsfc.expr.interval import INF, Interval, exactly, inverse, plus, times
 from dsfc.expr.over_time import Past
 from dsfc.expr.ranges import ONE
 from dsfc.expr.table import row
-from dsfc.expr.tree import Div, Mul, Prim, Series
+from dsfc.expr.tree import Div, Field, Mul, Prim, Series
 from dsfc.trusted.entries import Obstacle
 
 
@@ -43,6 +43,8 @@ def mean(p: Premises) -> Form:
     (w, v), (w_other, v_other) = (
         [renamed(e, s.var, VAR) for e in parts] for s, parts in ((x, one), (other, two))
     )
+    if any(e.field is not Field.REAL for e in (w, v, w_other, v_other)):
+        raise Obstacle("a mean has complex weights or values")
     if not above_zero(p.range(False, w)) or not above_zero(p.range(True, w_other)):
         raise Obstacle("a weight of a mean may be 0 or negative")
     gap = p.gap(v, v_other)
@@ -69,8 +71,15 @@ def ratio_of_equal(subject: Ratio, pair: Pair, get: Get) -> Interval:
     return ONE
 
 
+def _check_real(subject: Ratio) -> None:
+    """Raises an Obstacle for a ratio of complex numbers, which lie between no bounds."""
+    if subject.a.field is not Field.REAL or subject.b.field is not Field.REAL:
+        raise Obstacle("weights of a mean are complex")
+
+
 def ratio_of_exponentials(subject: Ratio, pair: Pair, get: Get) -> Interval:
     """e^s' / e^s lies between e^-d and e^d, where |s - s'| ≤ d."""
+    _check_real(subject)
     match subject.a, subject.b:
         case Prim("exp", (s,)), Prim("exp", (other,)):
             d = _plain(get(Gap(s, other)))
@@ -84,6 +93,7 @@ def ratio_of_series(subject: Ratio, pair: Pair, get: Get) -> Interval:
     So it falls where P is even; where P is odd it grows up to s = 0, where it is 1, and falls.
     Hence it lies between its values at the ends of the range of s, 1 besides.
     """
+    _check_real(subject)
     match subject.a, subject.b:
         case Prim("exp", (s,)), Series(order, other):
             inside, d = get(Range(True, other)), _plain(get(Gap(s, other)))
@@ -113,6 +123,7 @@ def _taylor_ratio(order: int, s: Fraction) -> Interval:
 
 def ratio_of_products(subject: Ratio, pair: Pair, get: Get) -> Interval:
     """The ratio of two products is the product of the ratios of their factors."""
+    _check_real(subject)
     match subject.a, subject.b:
         case Mul(xs), Mul(ys):
             pairs, left, right = aligned(list(xs), list(ys))
@@ -130,6 +141,7 @@ def ratio_of_products(subject: Ratio, pair: Pair, get: Get) -> Interval:
 
 def ratio_by_gap(subject: Ratio, pair: Pair, get: Get) -> Interval:
     """|x' / x - 1| ≤ |x' - x| / inf x."""
+    _check_real(subject)
     low = get(Range(False, subject.a))
     assert isinstance(low, Interval)
     if low.low <= 0:

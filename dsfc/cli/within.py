@@ -76,6 +76,9 @@ def bound_shown(text: str) -> tuple[str, list[str], tuple[System, System]]:
     question = shown.question
     sizes = ", ".join(f"{name} = {k}" for name, k in question.sizes)
     lines = [f"  domain     {question.domain.text}", f"  sizes      {sizes}"]
+    if question.names:
+        reads = ", ".join(f"{theirs} for {ours}" for ours, theirs in question.names)
+        lines.insert(0, f"  names      the second reads {reads}")
     if isinstance(shown, Apart):
         said = f"outputs that differ by more than {number(question.within)} at a point"
     else:
