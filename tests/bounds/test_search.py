@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from dsfc.bounds.chain import Chain, check
+from dsfc.bounds.chain import Chain, check, side_by_side
 from dsfc.bounds.search import search
 
 QKV = "abs(q) <= 1, abs(k) <= 1, abs(v) <= 1"
@@ -109,3 +110,22 @@ def test_a_factor_that_stands_twice_counts_twice(ask) -> None:
 def test_a_sum_over_the_taps_is_no_lag(ask) -> None:
     chain = search(ask("weighted_taps", "recurrent", "abs(u) <= 1"))
     assert isinstance(chain, str) or chain.bound >= 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "where"),
+    [
+        ("turned_mean", "turned_mean_sharper", "abs(q) <= 1, abs(k) <= 1, abs(v) <= 3"),
+        ("turned_weights", "turned_weights_further", "abs(q) <= 1, abs(k) <= 3.3"),
+        ("sine_of_imaginary", "value_itself", "abs(v) <= 5"),
+    ],
+)
+def test_moduli_of_complex_numbers_bound_no_mean_and_no_sine(ask, a, b, where) -> None:
+    assert not isinstance(search(ask(a, b, where, d=1, h=1, n=1, p=1)), Chain)
+
+
+def test_sizes_that_do_not_follow_from_each_other_are_no_question(ask) -> None:
+    question = ask("decay", "windowed", QKV, n=4)
+    side_by_side(question)
+    with pytest.raises(ValueError, match="stands there twice"):
+        side_by_side(replace(question, sizes=(("n", 256), *question.sizes)))
