@@ -295,7 +295,9 @@ def borne_out(c: Certificate, own: bool) -> int:
             points.append(_Draw(c.claim, statement, (), rng, NUMBERS, False, draw % 3).point())
     seen = 0
     for point in points:
-        with suppress(Obstacle):
+        # A drawn point with a value that a declaration rules out is none of the claim.
+        refused = () if point is c.proof.holds else (Rejected,)
+        with suppress(Obstacle, *refused):
             it = Evaluated(c.claim, statement.symbols, point)
             if not all(it.holds(statement.conditions, k) for k in every):
                 assert point is not c.proof.holds
