@@ -178,6 +178,16 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def own_operators() -> Callable[[str, str], str]:
+    """Gives the operators of a module's text a namespace that starts with a word.
+
+    PyTorch keeps the first operators of a name, which start the kernels of their own module: a test
+    that watches kernels must not meet those of another file of tests.
+    """
+    return lambda text, word: text.replace('NAMESPACE = "', f'NAMESPACE = "{word}_', 1)
+
+
+@pytest.fixture(scope="session")
 def oracle() -> Callable[[str], ModuleType]:
     """Loads `tests/oracles/<mixer>.py` by the name of the mixer."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from dsfc.expr.tree import Axis
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
@@ -27,6 +28,9 @@ class Launch(ABC):
         s: the scan, as torch runs it.
         kernel: which reads all that the scan's other kernels do: that of all gradients, if any.
     """
+
+    steps: ClassVar[bool] = False
+    """Its forward kernel runs single tokens too, and reads a state before it writes it."""
 
     def __init__(self, s: Skeleton, kernel: Kernel) -> None:
         self._s = s
@@ -57,11 +61,6 @@ class Launch(ABC):
         lines += [f"    {name} = {text}" for name, text in results if name != text]
         lines.append(wrapped("return ", [name for name, _ in results], "", "    "))
         return lines
-
-    @property
-    def steps(self) -> bool:
-        """Whether its forward kernel runs single tokens too, and reads a state before it writes."""
-        return False
 
     # --- what families say ------------------------------------------------------------------------
 
@@ -137,10 +136,7 @@ class ChunkLaunch(Launch):
 class TokenLaunch(Launch):
     """Starts kernels that go token by token; a program has some channels of one row."""
 
-    @property
-    def steps(self) -> bool:
-        """Whether its forward kernel runs single tokens too."""
-        return True
+    steps = True
 
     def _division(self, kernel: Kernel) -> Iterator[str]:
         yield "work = 4 * L * S.numel()"
@@ -191,10 +187,7 @@ class StepLaunch(TokenLaunch):
 class RowLaunch(Launch):
     """Starts kernels that take all axes of a token as one row of channels."""
 
-    @property
-    def steps(self) -> bool:
-        """Whether its forward kernel runs single tokens too."""
-        return True
+    steps = True
 
     def _prepared(self, back: bool) -> Iterator[str]:
         kept = ["v", "S", *(self._s.decays if back else [])]

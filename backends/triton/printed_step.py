@@ -109,7 +109,7 @@ class PrintedStep:
         return [*lines, "    return o, S_last"]
 
     def _given(self, name: str) -> str:
-        """What a tensor is to the kernel: complex numbers are pairs of real ones."""
+        """The argument of the kernel for a tensor: complex numbers are pairs of real ones."""
         is_constant = has_constants(self.plain.scan) and name in ("q", "k", "g")
         is_real = self.plain.scan.real and name in ("v", "o")
         paired = self.plain.complex and not is_real and not is_constant

@@ -136,7 +136,7 @@ def _compiled(text: str, file: Path, written: Written) -> Compilation:
 
 
 def _of_the_spec(error: DiagnosticError, file: Path, written: Written) -> DiagnosticError:
-    """What is said of a definition, at the line of the module that it comes from."""
+    """The diagnostic of a definition, at the line of the module that it comes from."""
     out: list[Diagnostic] = []
     for d in error.diagnostics:
         line = d.span.source.line(d.span.line) if d.span.source.text else ""
@@ -178,7 +178,7 @@ def _mixer_name(name: str) -> str:
 
 
 def _renamed(written: Written) -> dict[str, str]:
-    """What each parameter of the spec is in the module."""
+    """The tensor of the module that each parameter of the spec comes from."""
     out = {}
     for name, param in written.params.items():
         parts = [param.path]

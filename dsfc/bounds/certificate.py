@@ -47,7 +47,7 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a document holds: the steps of a proof and its bound, or a point."""
+    """The content of a document: the steps of a proof and its bound, or a point."""
 
     question: Question
     steps: tuple[StoredStep, ...]

@@ -145,7 +145,7 @@ ROUNDED = 1e-6
 
 
 def _look(question: Question, points: int, steps: int, tokens: tuple[int, ...]) -> Observed:
-    """What is seen on some points, if any can be run."""
+    """The largest difference on some points, if any can be run."""
     try:
         draws = Draws(question)
         return observe(draws, _lengths(question.domain, tokens)[-1], points, steps)

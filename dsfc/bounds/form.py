@@ -85,7 +85,7 @@ class Lagged:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a term depends on.
+    """The unknown that a term depends on.
 
     Attributes:
         unknown: a state of one mixer, or a pair of states; () for none.

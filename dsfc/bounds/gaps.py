@@ -37,7 +37,7 @@ from dsfc.trusted.entries import Obstacle
 
 
 class Premises:
-    """What is known of the parts of two expressions.
+    """The bounds that are known of the parts of two expressions.
 
     Args:
         subject: the gap in question.

@@ -302,6 +302,7 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
             return replace(node, map=after[0], arg=after[1])
         case Fir():
             return replace(node, weight=after[0], arg=after[1])
+    # All other nodes with a child hold it as `arg`, which `Node` itself does not have.
     return replace(node, arg=after[0])  # type: ignore[call-arg]
 
 

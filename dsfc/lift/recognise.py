@@ -96,7 +96,9 @@ class Recogniser:
         raise CannotLift("a function returns nothing")
 
     def _output(self, node: torch.fx.Node) -> Value:
-        returned = [self._env.get(a) for a in node.args[0] if isinstance(a, torch.fx.Node)]  # type: ignore[union-attr]
+        outputs = node.args[0]
+        assert isinstance(outputs, tuple | list)
+        returned = [self._env.get(a) for a in outputs if isinstance(a, torch.fx.Node)]
         for value in returned:
             if isinstance(value, Value):
                 value = self.whole(value)

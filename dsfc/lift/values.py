@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dsfc.lift.axes import Axes, Axis, Entry, Layout, Mismatch, Time, axes_of, resolved, size
 from dsfc.lift.build import op, swapped
@@ -116,7 +116,7 @@ class Broadcast:
         self, entry: Entry, seen: set[Axis], at: int, wide: list[Layout], nodes: list[Node]
     ) -> Entry:
         """A dimension whose axes another dimension of the result has too gets axes of its own."""
-        out: list[object] = []
+        out = list[Any]()  # factors of an entry nest
         for factor in entry:
             if not isinstance(factor, Axis) or factor not in seen:
                 out.append(factor)
@@ -127,7 +127,7 @@ class Broadcast:
                     if factor in axes_below(nodes[k], {}):
                         nodes[k] = Rename(nodes[k], factor, fresh)
             out.append(fresh)
-        return tuple(out)  # type: ignore[arg-type]
+        return tuple(out)
 
     def _over_tokens(
         self, values: Sequence[Value], wide: list[Layout], nodes: list[Node], common: list[Entry]

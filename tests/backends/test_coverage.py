@@ -193,14 +193,15 @@ def test_the_page_of_a_mixer_and_the_table_of_all_say_why(pages: ModuleType) -> 
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], ModuleType]:
+def imported(
+    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
+) -> Callable[[str, str], ModuleType]:
     folder = tmp_path_factory.mktemp("covered")
 
     @cache
     def load(name: str, backend: str) -> ModuleType:
         path = folder / f"{name}_{backend}_covered.py"
-        # Operators of its own: PyTorch keeps the first of a name, which other files may import.
-        text = LOAD(name).module(backend).text.replace('NAMESPACE = "', 'NAMESPACE = "covered_', 1)
+        text = own_operators(LOAD(name).module(backend).text, "covered")
         path.write_text(text, encoding="utf-8")
         return dsfc.import_module(path)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from dsfc.prover.report import as_json, report
 from dsfc.prover.subsumes import kinds
 from dsfc.prover.verdict import Conditionally, NotAnInstance, Proved, Refuted, Verdict
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, ConstantSequence
+from dsfc.trusted.claim import Certificate, Conditional, ConstantSequence
 from dsfc.trusted.rejected import Rejected
 
 FILE = "attention_and_s6"
@@ -170,8 +171,13 @@ def certificate(system: Callable) -> Certificate:
     return verdict.certificate
 
 
-def refused(certificate: Certificate, **changed: object) -> str:
-    proof = dataclasses.replace(certificate.proof, **changed)  # type: ignore[arg-type]
+def proof_of(certificate: Certificate) -> Conditional:
+    assert isinstance(certificate.proof, Conditional)
+    return certificate.proof
+
+
+def refused(certificate: Certificate, **changed: Any) -> str:
+    proof = dataclasses.replace(proof_of(certificate), **changed)
     with pytest.raises(Rejected) as caught:
         check(write(dataclasses.replace(certificate, proof=proof)))
     return str(caught.value)
@@ -179,7 +185,7 @@ def refused(certificate: Certificate, **changed: object) -> str:
 
 def test_a_forced_condition_is_one_that_equal_outputs_force(system: Callable) -> None:
     known = certificate(system)
-    forced = known.proof.forced  # type: ignore[union-attr]
+    forced = proof_of(known).forced
     assert forced == (0, 1, 2, 3)
     # The decay follows from the values that Δ has, not from the outputs of one token.
     assert "not forced" in refused(known, forced=forced[2:] + forced[:2])

@@ -45,15 +45,14 @@ def forms() -> list[object]:
 
 
 @pytest.fixture(scope="session")
-def load_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleType]:
-    # One folder for all tests of a process, and a namespace that other files do not import: PyTorch
-    # keeps the first operators of a name, which start the kernels of their own module.
+def load_c(
+    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
+) -> Callable[[str], ModuleType]:
     folder = tmp_path_factory.getbasetemp() / "in_c"
     folder.mkdir(exist_ok=True)
 
     def imported(name: str) -> ModuleType:
-        text = dsfc.load(SPECS / f"{name}.dsf").module("c").text
-        text = text.replace('NAMESPACE = "', 'NAMESPACE = "in_c_', 1)
+        text = own_operators(dsfc.load(SPECS / f"{name}.dsf").module("c").text, "in_c")
         path = folder / f"{name}_c.py"
         path.write_text(text, encoding="utf-8")
         return dsfc.import_module(path)

@@ -21,13 +21,14 @@ SIZES = {"s6": {"n": 4}, "lru": {"n": 4}}
 
 
 @pytest.fixture(scope="session")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleType]:
+def load(
+    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
+) -> Callable[[str], ModuleType]:
     folder = tmp_path_factory.mktemp("all")
 
     def imported(name: str) -> ModuleType:
         path = folder / f"{name}.py"
-        # Operators of its own: PyTorch keeps the first of a name, which other files may import.
-        text = dsfc.load(name).module("all").text.replace('NAMESPACE = "', 'NAMESPACE = "here_', 1)
+        text = own_operators(dsfc.load(name).module("all").text, "here")
         path.write_text(text, encoding="utf-8")
         return dsfc.import_module(path)
 
@@ -78,11 +79,10 @@ def test_kernels_in_c_run_on_cpus_where_torch_would(name: str, load: Callable) -
     "name", ["rg_lru", *(pytest.param(n, marks=pytest.mark.ci) for n in SPECS if n != "rg_lru")]
 )
 def test_explain_says_of_a_gpu_what_the_triton_module_says(
-    name: str, load: Callable, tmp_path: Path
+    name: str, load: Callable, own_operators: Callable[[str, str], str], tmp_path: Path
 ) -> None:
     path = tmp_path / f"{name}_alone.py"
-    # Operators of its own: other tests run those of this text in the interpreter.
-    text = dsfc.load(name).module("triton").text.replace('NAMESPACE = "', 'NAMESPACE = "alone_')
+    text = own_operators(dsfc.load(name).module("triton").text, "alone")
     path.write_text(text, encoding="utf-8")
     said = [
         layer_of(m, name)[0].explain(21, device="cuda")
