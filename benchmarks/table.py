@@ -297,6 +297,10 @@ _STEPS = (
     ),
 )
 
+_STEPS_IN_C = tuple(
+    dataclasses.replace(row, name=f"{row.name}_c", backend="c", group="step_c") for row in _STEPS
+)
+
 _SCALAR, _ELEMENTWISE, _SELECTIVE, _PER_KEY, _LTI = _TORCH
 
 ROWS = (
@@ -304,6 +308,7 @@ ROWS = (
     _DELTA,
     _KEYED_DELTA,
     *_STEPS,
+    *_STEPS_IN_C,
     _in_c(
         _SCALAR,
         _time(Work.FORWARD, "naive_chunk_simple_gla", 0.55),
