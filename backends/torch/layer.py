@@ -294,7 +294,7 @@ class LayerText:
         arguments = [
             *inputs,
             *states,
-            'mode=IN_PLACE if in_place else "recurrent"' if self.in_place else 'mode="recurrent"',
+            'mode=_IN_PLACE if in_place else "recurrent"' if self.in_place else 'mode="recurrent"',
             f"chunk={modes(self.plan).default_chunk}",
         ]
         return [

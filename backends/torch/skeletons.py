@@ -253,7 +253,7 @@ class Skeleton:
             apart: what the name of the function that starts it ends with.
         """
         return [
-            "    if v.shape[1] == 1 and mode in STEP_MODES:",
+            "    if v.shape[1] == 1 and mode in _STEP_MODES:",
             wrapped(f"outs = _step{apart}{self.suffix}", [*self.leaves, "False"], "", "        "),
             "        if outs is not None:",
             "            return outs",

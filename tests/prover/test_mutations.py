@@ -65,7 +65,8 @@ def bases() -> list[tuple[str, str]]:
         for unit in units:
             first = unit.splitlines()[0].split()
             if "extends" in first:
-                out.append((heads[first[first.index("extends") + 1]] + unit, first[1]))
+                # A base that does not stand in the file is a shipped one.
+                out.append((heads.get(first[first.index("extends") + 1], "") + unit, first[1]))
     return out
 
 

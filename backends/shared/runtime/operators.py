@@ -214,8 +214,8 @@ def _differentiable(tensors: _Tensors) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-IN_PLACE = "recurrent in place"
-STEP_MODES = ("auto", "auto without fft", "recurrent")
+_IN_PLACE = "recurrent in place"
+_STEP_MODES = ("auto", "auto without fft", "recurrent")
 """Modes in which an operator may run one token in a kernel."""
 
 
@@ -256,7 +256,7 @@ def _recurring(
 
     def recurrence(*args: Any) -> Any:
         tokens, mode = args[timed], args[-options]
-        in_place = mode == IN_PLACE
+        in_place = mode == _IN_PLACE
         if in_place:
             args = *args[:-options], "recurrent", *args[1 - options :]
         if tokens.shape[1] == 1 and args[-options] == "recurrent" and not _autocast(tokens):
