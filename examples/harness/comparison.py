@@ -2,8 +2,10 @@
 
 An example describes its `Comparison` and calls `main`; this is its command line:
 
---quick    a few steps of each run, to see that it works; measured results stay as they are
---out      the folder of the results
+--full     all runs; without it those that a first look needs, where an example has so many
+--quick    a few steps of each run, to see that it works
+--record   into the example's own folder `results`, which the repository keeps; all runs
+--out      the folder of the results, `build/<example>` if not given
 --workers  the processes to train in
 --redraw   no training: the table and the pictures again, from the record in the folder
 """
@@ -26,8 +28,7 @@ import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness import record
-
-BUILD = Path(__file__).parents[2] / "build"
+from harness.folders import BUILD
 
 
 class Run(Protocol):
@@ -51,7 +52,8 @@ class Comparison(Generic[R, S]):
 
     Attributes:
         folder: of the example; its name is the example's.
-        runs: all that is trained, what takes longest first.
+        runs: all that is compared, what takes longest first.
+        first: those of them that are trained unless all are asked for.
         train: trains one run; a function of a module, since it goes to other processes.
         result: the class of a result, a frozen dataclass.
         caption: names a result in a few words, while the others are being trained.
@@ -62,6 +64,7 @@ class Comparison(Generic[R, S]):
 
     folder: Path
     runs: tuple[R, ...]
+    first: tuple[R, ...]
     train: Train[R, S]
     result: type[S]
     caption: Callable[[S], str]
@@ -76,16 +79,18 @@ class Comparison(Generic[R, S]):
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        parser.add_argument("--full", action="store_true", help="all runs")
+        parser.add_argument("--record", action="store_true", help="all, kept in the repository")
         parser.add_argument("--quick", action="store_true", help=f"only {self.quick} steps per run")
         parser.add_argument("--out", type=Path, help="folder of the results")
         parser.add_argument("--workers", type=int, default=record.cores(), help="processes")
         parser.add_argument("--redraw", action="store_true", help="from the record; no training")
         arguments = parser.parse_args()
-        measured, tried = self.folder / "results", BUILD / self.folder.name
-        out = arguments.out or (tried if arguments.quick else measured)
+        kept, tried = self.folder / "results", BUILD / self.folder.name
+        out = arguments.out or (kept if arguments.record else tried)
         file = out / "results.json"
         if not arguments.redraw:
-            todo: Sequence[Any] = self.runs
+            todo: Sequence[Any] = self.runs if arguments.full or arguments.record else self.first
             if arguments.quick:
                 todo = [dataclasses.replace(run, steps=self.quick) for run in todo]
             start = time.perf_counter()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-
 from torch import nn
+
+import dsfc
+from harness.folders import BUILD
 
 
 def mixer_class(example: str, name: str) -> type[nn.Module]:
-    """Returns the emitted class of a mixer, from `examples/<example>/generated`."""
-    module = importlib.import_module(f"{example}.generated.{name}")
+    """Returns the emitted class of a mixer, from `build/<example>/modules`."""
+    module = dsfc.import_module(BUILD / example / "modules" / f"{name}.py")
     return getattr(module, "".join(word.capitalize() for word in name.split("_")))

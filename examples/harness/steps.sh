@@ -1,13 +1,15 @@
-# Sourced by the run.sh of an example, in the repository root, with `here` its folder.
-# Makes .venv and installs what is missing.
+# Sourced by the run.sh of an example, in the repository root, with `here` its folder and the script's arguments.
+# Makes .venv and installs what is missing. All that is written goes to build/.
 . .ci/environment.sh
 environment demo
 
 export PYTHONPATH=$PWD/examples
-modules=$here/generated
-quick=
-case " $* " in *" --quick "*) quick=yes ;; esac
+modules=build/${here##*/}/modules
+options=" $* "
 mkdir -p "$modules"
+
+# Whether the script was given an option.
+asked() { [[ $options == *" $1 "* ]]; }
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
@@ -17,10 +19,13 @@ run_dsfc() {
   .venv/bin/dsfc "$@"
 }
 
-# Verifies the compiled mixers of these names side by side, one thread each; the first only with `--quick`.
+# Verifies the compiled mixers of these names; several side by side, one thread each.
 verify() {
   local mixer process running=() failed=0
-  [ -z "$quick" ] || set -- "$1"
+  if [ $# = 1 ]; then
+    run_dsfc verify "$modules/$1.py"
+    return
+  fi
   say "dsfc verify: each module against its definition, in values, gradients and all modes"
   for mixer in "$@"; do
     OMP_NUM_THREADS=1 .venv/bin/dsfc verify "$modules/$mixer.py" > "$modules/$mixer.txt" 2>&1 &

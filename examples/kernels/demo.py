@@ -34,6 +34,7 @@ if __name__ == "__main__":
     Comparison(
         folder=Path(__file__).parent,
         runs=runs(),
+        first=runs(),
         train=train.train,
         result=train.Result,
         caption=report.caption,

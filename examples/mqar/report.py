@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -76,9 +77,12 @@ def show(results: Sequence[Result], seconds: float) -> None:
     console.print(f"{len(results)} runs in {seconds:.0f} s.")
 
 
-def write(results: Sequence[Result], seconds: float, folder: Path) -> tuple[Path, Path]:
-    """Draws accuracy against steps and against the size of the state; returns the files."""
-    return _draw_steps(results, folder / "steps.png"), _draw_states(results, folder / "states.png")
+def write(results: Sequence[Result], seconds: float, folder: Path) -> tuple[Path, ...]:
+    """Draws accuracy by step, and by size of the state if there are several; returns the files."""
+    drawn = (_draw_steps(results, folder / "steps.png"),)
+    if len({r.run.keys for r in results}) == 1:
+        return drawn
+    return (*drawn, _draw_states(results, folder / "states.png"))
 
 
 def _draw_steps(results: Sequence[Result], path: Path) -> Path:
@@ -86,7 +90,9 @@ def _draw_steps(results: Sequence[Result], path: Path) -> Path:
         {(r.run.task.length, r.run.task, r.run.keys) for r in results},
         key=lambda panel: (panel[0], panel[2]),
     )
-    figure, axes = charts.subplots(1, len(panels), 3.6 * len(panels), 3.6, sharey=True)
+    count = len(panels)
+    figure, axes = charts.subplots(1, count, max(3.6 * count, 4.8), 3.6, sharey=True)
+    axes = np.atleast_1d(axes)
     for axis, (_, task, keys) in zip(axes, panels, strict=True):
         for result in results:
             run = result.run
@@ -105,7 +111,7 @@ def _draw_steps(results: Sequence[Result], path: Path) -> Path:
         )
     axes[0].set_ylabel("questions answered right")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(count, 4), fontsize="small")
     return charts.save(figure, path)
 
 

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# From two specs to two trained models: compiles, shows, verifies, trains, draws.
-# Makes .venv and installs what is missing. `--quick` verifies one and trains a few steps.
+# From a spec to a trained model, in about two minutes: shows, compiles, verifies, compares, trains, draws.
+# Makes .venv and installs what is missing. `--full` trains the whole comparison, `--quick` only a few steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=examples/mqar
 . examples/harness/steps.sh
 
-mixers=(normalized_attn linear_attn)
-for mixer in "${mixers[@]}"; do
-  run_dsfc show "specs/$mixer.dsf"
-  run_dsfc show "specs/$mixer.dsf" --form kronecker
-  run_dsfc show "specs/$mixer.dsf" --form kronecker --gauge paper
+say "specs/normalized_attn.dsf, behind the two specs that it extends"
+cat specs/qkv.dsf specs/generalized_attn.dsf specs/normalized_attn.dsf
+
+run_dsfc show specs/normalized_attn.dsf --form kronecker --gauge paper
+for mixer in normalized_attn linear_attn; do
   run_dsfc compile "specs/$mixer.dsf" -o "$modules/$mixer.py"
 done
-verify "${mixers[@]}"
+verify normalized_attn
+! asked --full || verify linear_attn
+
+# Proved under conditions is exit code 6.
+run_dsfc equiv normalized_attn s6 --conditions || [ $? = 6 ]
 
 say "Training: each mixer in a model of two layers, on multi-query associative recall"
 .venv/bin/python -m mqar.demo "$@"
