@@ -128,6 +128,22 @@ def _remove_unlocked(part: str) -> None:
         os.close(handle)
 
 
+def target(out: str | os.PathLike[str], name: str) -> Path:
+    """Returns the file that a word for an output means; a folder that ends in a slash is made.
+
+    Args:
+        out: a file, a folder, or the name of a new folder with a slash behind it.
+        name: of the file, in a folder.
+
+    Raises:
+        OSError: the folder cannot be made.
+    """
+    if os.fspath(out).endswith(("/", os.sep)):
+        os.makedirs(out, exist_ok=True)
+    # Of a name that no file can have nothing is raised here: writing says what is wrong with it.
+    return Path(out) / name if os.path.isdir(out) else Path(out)
+
+
 def create(path: Path, data: bytes) -> None:
     """Writes a new file.
 

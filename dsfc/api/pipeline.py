@@ -371,7 +371,8 @@ def compile_spec(
     Args:
         path: a spec file, or the bare name of a shipped spec.
         backend: what to print the module for.
-        out: file to write, or existing folder to write into; `./<mixer>.py` by default.
+        out: file to write, or folder to write into, which is made if a slash stands behind it;
+            `./<mixer>.py` by default.
         force: replace a file that dsfc did not write, or that was edited since.
         mixer: which mixer of the text.
         limits: bounds on size, depth, number, time and memory.
@@ -384,7 +385,7 @@ def compile_spec(
     """
     with bounded(f"compile {os.fspath(path)}", limits):
         module = load(path, mixer, limits).module(backend, runtime)
-    target = destination(module, None if out is None else Path(out))
+    target = destination(module, out)
     write(module, target, force)
     return target
 

@@ -25,6 +25,7 @@ from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
 from dsfc.cli.info import info
 from dsfc.cli.lift import lift
+from dsfc.cli.list import list_command
 from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
@@ -35,15 +36,42 @@ from dsfc.cli.verify import verify
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
+EXAMPLES = (
+    ("dsfc show gla", "the system that is derived of a shipped mixer"),
+    ("dsfc compile gla", "writes gla.py, which needs torch alone"),
+    ("dsfc equiv ssd gla --conditions", "when two mixers are one function"),
+    ("dsfc new mine", "a spec to start from"),
+)
+"""What stands at the end of the help: a command, and what it does."""
+
+
 class Commands(click.Group):
     """All commands, with one place where what they raise becomes an exit code."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the options in front of the command."""
+        """Reads the options in front of the command; nothing at all asks for help."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             raise WrongUsage(error) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands in groups, in the order of the work."""
+        width = max(len(name) for name in self.commands)
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(n.ljust(width), self.commands[n].get_short_help_str(80)) for n in names]
+                )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes examples, and what a SPEC is."""
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES)
+        super().format_epilog(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as in click
         """Runs a command; diagnostics give exit code 1, anything unforeseen 3."""
@@ -100,25 +128,19 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (
-    new,
-    check,
-    fmt,
-    show,
-    compile_command,
-    info,
-    verify,
-    equiv,
-    check_proof,
-    atlas,
-    convert,
-    lift,
-    explain,
-    doctor,
-    lsp,
-    completion,
-):
-    commands.add_command(_command)
+_GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Mixers": (list_command, new, lift),
+    "Specs": (check, fmt, show, explain, lsp),
+    "Modules": (compile_command, verify, info, convert),
+    "Proofs": (equiv, check_proof, atlas),
+    "Machine and shell": (doctor, completion),
+}
+for _members in _GROUPS.values():
+    for _command in _members:
+        commands.add_command(_command)
+
+GROUPS = {title: tuple(c.name or "" for c in members) for title, members in _GROUPS.items()}
+"""Title of a group → names of its commands, as the help lists them."""
 
 
 def main() -> int:

@@ -18,8 +18,8 @@ from dsfc.emit import RUNTIMES
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="File to write, folder to write into, or - for standard output. [default: ./<mixer>.py]",
+    help="File to write, folder to write into (a new one with a slash behind it), or - for standard"
+    " output. [default: ./<mixer>.py]",
 )
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option("--backend", default="torch", show_default=True, help="The backend of the module.")
@@ -38,7 +38,7 @@ from dsfc.emit import RUNTIMES
 def compile_command(
     ctx: click.Context,
     specs: tuple[str, ...],
-    out: Path | None,
+    out: str | None,
     mixer: str | None,
     backend: str,
     runtime: str,
@@ -56,14 +56,14 @@ def compile_command(
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.emit.module import ModuleText, destination, write
 
-    to_stdout = str(out) == "-"
+    to_stdout = out == "-"
     if to_stdout and runtime == "beside":
         raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
         if mixer is not None:
             raise click.UsageError("--mixer goes with one spec")
-        if out is not None and not to_stdout and not os.path.isdir(out):
-            raise click.UsageError(f"-o must be an existing folder for several specs, not {out}")
+        if not (out is None or to_stdout or out.endswith("/") or os.path.isdir(out)):
+            raise click.UsageError(f"-o is a folder for several specs; for a new one write {out}/")
     modules: list[tuple[ModuleText, Path]] = []
     mistakes = Mistakes()
     for spec in specs:

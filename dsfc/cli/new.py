@@ -2,53 +2,77 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
+from click.shell_completion import CompletionItem
 
 FORMS = ("recurrence", "attention", "kernel", "flow", "variant", "modifier")
 """The files of `dsfc/starters`, the plainest first."""
+
+
+class _Form(click.types.StringParamType):
+    """A starter, or a shipped spec."""
+
+    name = "form"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the word if there is such a starter or spec."""
+        from dsfc.api.locate import shipped_names
+        from dsfc.diagnostics.report import nearest
+
+        known = (*FORMS, *shipped_names())
+        if value not in known:
+            near = nearest(value, known)
+            hint = f"did you mean {near}?" if near else "`dsfc list` shows the shipped mixers"
+            self.fail(f"{value!r} is no form and no shipped mixer: {hint}", param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Returns the forms and shipped specs that begin so."""
+        from dsfc.api.locate import shipped_names
+
+        return [CompletionItem(n) for n in (*FORMS, *shipped_names()) if n.startswith(incomplete)]
 
 
 @click.command(short_help="Write a commented spec to start from.")
 @click.argument("name")
 @click.option(
     "--form",
-    type=click.Choice(FORMS),
+    type=_Form(),
+    metavar=f"[{'|'.join(FORMS)}|MIXER]",
     default=FORMS[0],
     show_default=True,
     help="A state and its update; a sum over the past; a function of the lag; a differential "
-    "equation; a change to a shipped mixer; a rewriting of any.",
+    "equation; a change to a shipped mixer; a rewriting of any. Or the text of a shipped mixer, "
+    "under the new name.",
 )
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="File to write, or - for standard output. [default: ./<name>.dsf]",
+    help="File to write, folder to write into (a new one with a slash behind it), or - for standard"
+    " output. [default: ./<name>.dsf]",
 )
-def new(name: str, form: str, out: Path | None) -> None:
-    """Write a spec that compiles as it is, with a comment on each line.
+def new(name: str, form: str, out: str | None) -> None:
+    """Write a spec to start from; a form compiles as it is, with a comment on each line.
 
     NAME is the name of the mixer. An existing file is not overwritten.
     """
-    from dsfc.cli.output import create
+    from dsfc.cli.output import create, target
     from dsfc.diagnostics.render import printable
 
     text = _text(name, form)
-    if str(out) == "-":
+    if out == "-":
         click.echo(text, nl=False)
         return
-    path = Path(f"{name}.dsf") if out is None else out
-    if os.path.isdir(path):
-        path = path / f"{name}.dsf"
+    path = target(out or ".", f"{name}.dsf")
     create(path, text)
     click.echo(printable(f"written: {path}"))
     click.echo(printable(f"  dsfc check {path}, then dsfc compile {path}"))
 
 
 def _text(name: str, form: str) -> str:
-    """The text of a starter under another name."""
+    """The text of a starter, or of a shipped spec, under another name."""
     import re
     from importlib import resources
 
@@ -56,8 +80,13 @@ def _text(name: str, form: str) -> str:
     from dsfc.source import Source
     from dsfc.syntax.parse import parse
 
-    starter = resources.files("dsfc.starters") / f"{form}.dsf"
-    text = re.sub(r"\bmine\b", lambda _: name, starter.read_text(encoding="utf-8"))
+    if form in FORMS:
+        starter = resources.files("dsfc.starters") / f"{form}.dsf"
+        text = re.sub(r"\bmine\b", lambda _: name, starter.read_text(encoding="utf-8"))
+    else:
+        shipped = resources.files("dsfc.specs") / f"{form}.dsf"
+        head = rf"(?m)^((?:mixer|modifier) ){form}\b"
+        text = re.sub(head, lambda m: m[1] + name, shipped.read_text(encoding="utf-8"))
     try:
         called = parse(Source("<new>", text)).units[0].name.text
     except DiagnosticError:

@@ -172,17 +172,23 @@ def origin(data: bytes) -> Origin | None:
     return Origin(said["version"], said["backend"], said["source"], said["plan"], same)
 
 
-def destination(module: ModuleText, out: Path | None) -> Path:
+def destination(module: ModuleText, out: str | os.PathLike[str] | None) -> Path:
     """Returns where a module goes: a file, or the file of its name in a folder.
 
     Args:
         module: the module.
-        out: file or existing folder; None for the current folder.
+        out: file, folder, or new folder with a slash behind it; None for the current folder.
+
+    Raises:
+        DiagnosticError: E-FILE (the folder cannot be made).
     """
+    name = file_name(module.mixer)
     if out is None:
-        return Path(file_name(module.mixer))
-    # Of a name that no file can have nothing is raised here: writing says what is wrong with it.
-    return out / file_name(module.mixer) if os.path.isdir(out) else out
+        return Path(name)
+    try:
+        return files.target(out, name)
+    except OSError as e:
+        raise file_error(os.fspath(out), e) from e
 
 
 def write(module: ModuleText, path: Path, force: bool = False) -> bool:

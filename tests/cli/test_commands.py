@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 import dsfc.api.pipeline
-from dsfc.cli import commands
+from dsfc.cli import GROUPS, commands
 from dsfc.cli.process import WATCHDOG
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 
 COMMANDS = (
+    "list",
     "new",
     "check",
     "info",
@@ -158,6 +159,17 @@ def test_every_command_is_in_the_help(run: Callable) -> None:
         assert f"\n  {name} " in result.output
         assert run(name, "--help").exit_code == 0
     assert set(commands.commands) == set(COMMANDS)
+
+
+def test_nothing_at_all_is_a_question_for_help(run: Callable) -> None:
+    assert run().exit_code == 0
+    assert run().output == run("--help").output
+    assert "\nExamples:\n  dsfc show gla" in run().output
+
+
+def test_every_command_is_in_one_group() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(commands.commands) and len(set(listed)) == len(listed)
 
 
 def test_version(run: Callable) -> None:

@@ -40,6 +40,19 @@ def test_to_a_file_or_a_folder(run: Callable, folder: Path) -> None:
     assert (folder / "mine.py").read_bytes() == (folder / "out" / "s6.py").read_bytes()
 
 
+def test_a_slash_makes_a_folder(run: Callable, folder: Path) -> None:
+    assert run("compile", "s6", "-o", "new/").output == "new/s6.py\n"
+    assert run("compile", "s6", "retnet", "-o", "a/b/").output == "a/b/s6.py\na/b/retnet.py\n"
+    refused = run("compile", "s6", "retnet", "-o", "other")
+    assert refused.exit_code == 2 and "write other/" in refused.output
+    assert run("compile", "s6", "-o", "new/s6.py/").exit_code == 1
+
+
+def test_a_mistake_makes_no_folder(run: Callable, folder: Path) -> None:
+    assert run("compile", "separable", "-o", "new/").exit_code == 1
+    assert list(folder.iterdir()) == []
+
+
 def test_to_standard_output(run: Callable, folder: Path) -> None:
     run("compile", "s6")
     result = run("compile", "s6", "-o", "-")

@@ -28,6 +28,27 @@ def test_a_starter_compiles_as_it_is(run: Callable, folder: Path, form: str) -> 
     assert run("fmt", "--check", "fresh.dsf").exit_code == 0
 
 
+@pytest.mark.parametrize("mixer", ["gla", "normalized_attn", "dlr", "gate"])
+def test_a_shipped_mixer_is_a_form(run: Callable, folder: Path, mixer: str) -> None:
+    assert run("new", "fresh", "--form", mixer).exit_code == 0
+    assert read("fresh.dsf").spec.units[0].name.text == "fresh"
+    assert run("check", "fresh.dsf").exit_code == 0
+
+
+def test_what_is_no_form_is_refused_with_what_is_near(run: Callable, folder: Path) -> None:
+    result = run("new", "fresh", "--form", "glaa")
+    assert result.exit_code == 2 and "did you mean gla?" in result.output
+    assert "dsfc list" in run("new", "fresh", "--form", "0123456").output
+    assert list(folder.iterdir()) == []
+
+
+def test_a_slash_makes_a_folder(run: Callable, folder: Path) -> None:
+    assert "written: a/b/fresh.dsf" in run("new", "fresh", "-o", "a/b/").output
+    (folder / "file").write_text("")
+    refused = run("new", "fresh", "-o", "file/")
+    assert refused.exit_code == 1 and "error[E-FILE]" in refused.output
+
+
 def test_it_is_said_what_comes_next(run: Callable) -> None:
     result = run("new", "fresh")
     assert result.output.endswith("  dsfc check fresh.dsf, then dsfc compile fresh.dsf\n")

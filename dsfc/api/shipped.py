@@ -1,0 +1,82 @@
+"""What the library that comes with dsfc holds: one line of each spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dsfc.api.coverage import Call, Runs, coverage
+from dsfc.api.locate import shipped_names
+from dsfc.api.pipeline import Compilation, read
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.text import text
+
+TARGETS = {"c": "C", "triton": "Triton"}
+"""Backend with kernels of its own → its title."""
+
+
+class Kind(StrEnum):
+    """What a shipped spec is for.
+
+    MIXER: it compiles.
+    BASE: mixers extend it; alone it has no output, or leaves a map open.
+    MODIFIER: it rewrites a mixer.
+    DESCRIBED: it is a mixer that this version does not compile.
+    """
+
+    MIXER = "mixer"
+    BASE = "base"
+    MODIFIER = "modifier"
+    DESCRIBED = "described"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """One shipped spec.
+
+    Attributes:
+        name: of the spec.
+        title: what it calls itself.
+        kind: what it is for.
+        structure: the class of its transition, such as `scalar`; empty where it has no system.
+        state: how many numbers its state has, as an expression in its axes; empty likewise.
+        kernels: titles of the targets whose kernels run every scan of it, both ways.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    structure: str = ""
+    state: str = ""
+    kernels: tuple[str, ...] = ()
+
+
+def shipped() -> tuple[Shipped, ...]:
+    """Returns a line of every shipped spec, sorted by name."""
+    return tuple(_line(name) for name in shipped_names())
+
+
+def _line(name: str) -> Shipped:
+    spec = read(name)
+    (unit,) = (u for u in spec.spec.units if u.name.text == name)
+    title = unit.provenance.text if unit.provenance is not None else name
+    if not spec.mixers:
+        return Shipped(name, title, Kind.MODIFIER)
+    it = spec.compilation()
+    try:
+        it.plan  # noqa: B018 - raises where there is none
+    except DiagnosticError as e:
+        open_ones = {"E-NO-OUTPUT", "E-UNSUPPORTED"} & {d.code for d in e.diagnostics}
+        return Shipped(name, title, Kind.BASE if open_ones else Kind.DESCRIBED)
+    found = it.structure
+    grows = "all tokens" if found.sums else ""
+    fixed = text(found.state_size) if found.blocks else ""
+    state = " + ".join(x for x in (fixed, grows) if x) or "the last tokens"
+    return Shipped(name, title, Kind.MIXER, found.title, state, _kernels(it))
+
+
+def _kernels(it: Compilation) -> tuple[str, ...]:
+    """Titles of the targets whose kernels run a sequence and its gradient."""
+    calls = {title: c for name, title in TARGETS.items() for c in coverage(it, name)}
+    both = (Call.FORWARD, Call.BACKWARD)
+    return tuple(t for t, c in calls.items() if all(c.of(x).runs is Runs.KERNELS for x in both))
