@@ -62,21 +62,21 @@ def _line(name: str) -> Shipped:
     title = unit.provenance.text if unit.provenance is not None else name
     if not spec.mixers:
         return Shipped(name, title, Kind.MODIFIER)
-    it = spec.compilation()
+    compilation = spec.compilation()
     try:
-        it.plan  # noqa: B018 - raises where there is none
+        compilation.plan  # noqa: B018 - raises where there is none
     except DiagnosticError as e:
         open_ones = {"E-NO-OUTPUT", "E-UNSUPPORTED"} & {d.code for d in e.diagnostics}
         return Shipped(name, title, Kind.BASE if open_ones else Kind.DESCRIBED)
-    found = it.structure
-    grows = "all tokens" if found.sums else ""
-    fixed = text(found.state_size) if found.blocks else ""
+    structure = compilation.structure
+    grows = "all tokens" if structure.sums else ""
+    fixed = text(structure.state_size) if structure.blocks else ""
     state = " + ".join(x for x in (fixed, grows) if x) or "the last tokens"
-    return Shipped(name, title, Kind.MIXER, found.title, state, _kernels(it))
+    return Shipped(name, title, Kind.MIXER, structure.title, state, _kernels(compilation))
 
 
-def _kernels(it: Compilation) -> tuple[str, ...]:
+def _kernels(compilation: Compilation) -> tuple[str, ...]:
     """Titles of the targets whose kernels run a sequence and its gradient."""
-    calls = {title: c for name, title in TARGETS.items() for c in coverage(it, name)}
+    calls = {title: c for name, title in TARGETS.items() for c in coverage(compilation, name)}
     both = (Call.FORWARD, Call.BACKWARD)
     return tuple(t for t, c in calls.items() if all(c.of(x).runs is Runs.KERNELS for x in both))

@@ -25,17 +25,17 @@ def list_command(form: str) -> None:
     with bounded("list"):
         from dsfc.api.shipped import shipped
 
-        found = shipped()
+        specs = shipped()
     if form == "json":
         import json
         from dataclasses import asdict
 
-        click.echo(json.dumps({"format": 1, "specs": [asdict(s) for s in found]}, indent=1))
+        click.echo(json.dumps({"format": 1, "specs": [asdict(s) for s in specs]}, indent=1))
     else:
-        click.echo(_text(found), nl=False)
+        click.echo(_text(specs), nl=False)
 
 
-def _text(found: Iterable[Shipped]) -> str:
+def _text(specs: Iterable[Shipped]) -> str:
     """The list for people: mixers by class, then what mixers are made of."""
     from dsfc.api.shipped import Kind
 
@@ -45,7 +45,7 @@ def _text(found: Iterable[Shipped]) -> str:
         Kind.DESCRIBED: "described, but not linear in their state: they do not compile",
     }
     groups: dict[str, list[Shipped]] = {}
-    for s in sorted(found, key=lambda s: (list(Kind).index(s.kind), s.structure, s.name)):
+    for s in sorted(specs, key=lambda s: (list(Kind).index(s.kind), s.structure, s.name)):
         groups.setdefault(titles.get(s.kind, s.structure), []).append(s)
     lines: list[str] = []
     for title, group in groups.items():

@@ -42,7 +42,14 @@ _SAME = {
     "--form",
     type=click.Choice(FORMS),
     help="How to show a system: in index form, as Λ, B, C, D in Kronecker form, as the kernel Φ of "
-    "y = Φ u, as LaTeX. Every stage but kernels and module has json.  [default: index]",
+    "y = Φ u, as LaTeX. Every stage but kernels and module has json. By default what it is in few "
+    "lines, then Λ, B, C, D.",
+)
+@click.option(
+    "--all",
+    "whole",
+    is_flag=True,
+    help="Behind the few lines and Λ, B, C, D also the index form, the structure, modes, claims.",
 )
 @click.option(
     "--gauge",
@@ -63,6 +70,7 @@ def show(
     mixer: str | None,
     stage: str,
     form: str | None,
+    whole: bool,
     gauge: str | None,
     backend: str | None,
 ) -> None:
@@ -75,11 +83,16 @@ def show(
             raise click.UsageError(f"--form {form} goes with --stage system or adjoint")
         if gauge is not None:
             raise click.UsageError("--gauge goes with --stage system or adjoint")
+    if whole and (form is not None or stage != "system"):
+        raise click.UsageError("--all goes with no --form and with --stage system")
     if stage in ("kernels", "module") and form is not None:
         raise click.UsageError(f"--stage {stage} is shown as its text")
     with bounded(f"show {spec}"):
         compilation = spec_text(spec).compilation(mixer)
-        if stage in ("system", "adjoint"):
+        if stage == "system" and form is None and gauge != "computed":
+            text = _overview(compilation, gauge or "lowered")
+            text += f"\n{_system(compilation, stage, 'index', gauge or 'lowered')}" if whole else ""
+        elif stage in ("system", "adjoint"):
             text = _system(compilation, stage, form or "index", gauge or "lowered")
         elif stage == "module":
             text = compilation.module(backend or "torch").text
@@ -92,6 +105,21 @@ def show(
                 else _text(compilation, stage, backend)
             )
     click.echo(text, nl=not text.endswith("\n"))
+
+
+def _overview(compilation: Compilation, gauge: str) -> str:
+    """What the mixer is in a few lines, then Λ, B, C and D."""
+    from dsfc.structure.summary import summary
+    from dsfc.system.index_form import definitions
+
+    few = summary(compilation.structure, compilation.mixer.doc)
+    matrices = _system(compilation, "system", "kronecker", gauge).rstrip("\n")
+    parts = (
+        f"{few}\n",
+        f"{matrices}\n",
+        definitions(compilation.system),
+    )
+    return "\n".join(p for p in parts if p)
 
 
 def _system(compilation: Compilation, stage: str, form: str, gauge: str) -> str:

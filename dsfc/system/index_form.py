@@ -50,6 +50,12 @@ def index_form(system: System) -> str:
     return "\n\n".join("\n".join(p) for p in parts if p) + "\n"
 
 
+def definitions(system: System) -> str:
+    """Returns what the vectors of Λ, B and C are computed of, one line each; may be empty."""
+    lines = _section("where", (_stream(s, states(system)) for s in system.streams))
+    return "".join(f"{line}\n" for line in lines)
+
+
 def equations(system: System) -> str:
     """Returns the part of the index form that computes: streams, stages and output."""
     blocks = states(system)

@@ -111,7 +111,9 @@ def _draw_steps(results: Sequence[Result], path: Path) -> Path:
         )
     axes[0].set_ylabel("questions answered right")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(count, 4), fontsize="small")
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(count, 4), fontsize="small"
+    )
     return charts.save(figure, path)
 
 

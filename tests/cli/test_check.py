@@ -188,7 +188,7 @@ def test_an_open_claim_fails_only_when_verdicts_are_asked_for(
 
 def test_show_says_what_is_known_of_claims(run: Callable, spec: Callable) -> None:
     spec(OPEN.replace("claim stable", "claim stable; claim causal; claim decay(s) == 0"), "s.dsf")
-    lines = run("show", "s.dsf").output.splitlines()
+    lines = run("show", "s.dsf", "--form", "index").output.splitlines()
     said = lines[lines.index("claims", lines.index("structure of running")) + 1 :]
     assert [line.split(":")[0].strip() for line in said] == [
         "not decided  stable", "proved       causal", "refuted      decay(s) == 0",
@@ -239,7 +239,7 @@ def test_a_text_on_standard_input_has_its_bases_in_the_current_folder(spec: Call
     text = "mixer top extends base {\n  y = 2 * u\n}\n"
     checked = CliRunner().invoke(commands, ["check", "-"], input=text)
     assert checked.exit_code == 0 and "top: fir; compiles" in checked.output
-    shown = CliRunner().invoke(commands, ["show", "-"], input=text)
+    shown = CliRunner().invoke(commands, ["show", "--form", "index", "-"], input=text)
     assert "y : d = 2 * u" in shown.output
     wrong = CliRunner().invoke(commands, ["check", "--format", "short", "-"], input=text + "}")
     assert wrong.exit_code == 1 and wrong.output.startswith("<stdin>:4:1: error: E-SYNTAX")

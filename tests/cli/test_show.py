@@ -13,7 +13,7 @@ from dsfc.syntax.parse import parse
 
 
 def test_the_system_in_index_form_by_default(run: Callable) -> None:
-    result = run("show", "normalized_attn")
+    result = run("show", "normalized_attn", "--form", "index")
     assert result.exit_code == 0
     assert "    S = S[i-1] + k ⊗ v\n" in result.output
     assert "  y : h × p = q · S / eta\n" in result.output
@@ -33,10 +33,10 @@ def test_every_form_says_which_gauge_it_shows(
 
 
 def test_a_truncated_series_is_shown_with_what_it_leaves_out(run: Callable) -> None:
-    output = run("show", "taylor_softmax").output
+    output = run("show", "taylor_softmax", "--form", "index").output
     assert "  e^s to order 2, s = n^(-1/2) * q · k[j]\n" in output
     assert "off by at most |s|^3 / 6 · e^max(s, 0)\n" in output
-    assert "truncated series" not in run("show", "normalized_attn").output
+    assert "truncated series" not in run("show", "normalized_attn", "--form", "index").output
 
 
 def test_the_two_gauges_of_normalised_attention(run: Callable) -> None:
@@ -48,10 +48,10 @@ def test_the_two_gauges_of_normalised_attention(run: Callable) -> None:
 
 
 def test_the_index_form_in_the_paper_s_gauge(run: Callable) -> None:
-    shown = run("show", "normalized_attn", "--gauge", "paper").output
+    shown = run("show", "normalized_attn", "--gauge", "paper", "--form", "index").output
     assert "S = (eta[i-1] + first) / eta * S[i-1] + k / eta ⊗ v" in shown
     assert "(TV-H)" in shown
-    assert "the same as lowered" in run("show", "s6", "--gauge", "paper").output
+    assert "the same as lowered" in run("show", "s6", "--gauge", "paper", "--form", "index").output
 
 
 @pytest.mark.parametrize("stage", ["ast", "mixer", "system", "structure", "plan", "fused"])
@@ -153,6 +153,6 @@ def test_mistakes_go_to_standard_error(run: Callable) -> None:
     ],
 )
 def test_the_modes_are_those_of_the_module(run: Callable, name: str, modes: str | None) -> None:
-    lines = run("show", name).output.splitlines()
+    lines = run("show", name, "--form", "index").output.splitlines()
     said = [line.partition(": ")[2] for line in lines if line.startswith("modes of its module")]
     assert said == ([] if modes is None else [modes])
