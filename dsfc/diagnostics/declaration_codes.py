@@ -37,10 +37,10 @@ class UnknownAxis(Diagnostic):
     """
 
     code: ClassVar[str] = "E-AXIS"
-    template: ClassVar[str] = "`{owner}`: `{axis}` is not an axis; axes are {axes}"
+    template: ClassVar[str] = "`{owner}`: `{axis}` is not an axis; {known}"
     owner: str
     axis: str
-    axes: str
+    known: str
 
     @property
     def subject(self) -> str:

@@ -197,8 +197,9 @@ class Juxtaposition(Diagnostic):
     """
 
     code: ClassVar[str] = "E-JUXTA"
-    template: ClassVar[str] = "`{name}` is not a map; for a product write `*`"
+    template: ClassVar[str] = "`{name}` is not a map; for a product write {product}"
     name: str
+    product: str = "`*`, `·` or `⊗`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

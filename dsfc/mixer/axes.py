@@ -132,7 +132,8 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     """Returns the complaint about a word in `owner` that is not an axis (T1)."""
     known = tuple(axes)
     close = nearest(name, known)
-    return UnknownAxis(span, owner=owner, axis=name, axes=", ".join(known) or "none", nearest=close)
+    said = f"axes are {', '.join(known)}" if known else f"no axis is declared; write `dims {name}`"
+    return UnknownAxis(span, owner=owner, axis=name, known=said, nearest=close)
 
 
 def _is_size(value: Fraction) -> bool:

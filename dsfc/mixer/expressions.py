@@ -227,21 +227,26 @@ class Expressions:
             return None
         if not self.is_map(name):
             if name not in self.scope.program.declared or self.declared(name):
-                self._refuse_apply(node)
+                self._refuse_apply(node, arg, ctx)
             return None
         return self.apply_map(name, arg, node.span)
 
-    def _refuse_apply(self, node: ast.Apply) -> None:
+    def _refuse_apply(self, node: ast.Apply, arg: Operand | None, ctx: Context) -> None:
         name = node.name.text
         known = (*self.scope.values(), *self.scope.program.functions, *SPELLINGS)
         if name not in known:
             close = nearest(name, known)
             self.add(UnknownName(node.name.span, name=name, nearest=close))
             return
-        hint = None
+        written = node.name.span.text or name
         if name in SPELLINGS or name in self.scope.program.functions:
             hint = f"a function takes its argument in parentheses: `{name}(…)`"
-        self.add(Juxtaposition(node.name.span, name=node.name.span.text or name, hint=hint))
+            self.add(Juxtaposition(node.name.span, name=written, hint=hint))
+            return
+        left = self.operand(ast.Name(name, node.name.span), ctx)
+        if left is not None:
+            product = shapes.products(left, arg)
+            self.add(Juxtaposition(node.name.span, name=written, product=product))
 
     def is_map(self, name: str) -> bool:
         """Whether the name is declared as a linear map."""

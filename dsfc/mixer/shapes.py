@@ -106,6 +106,16 @@ def _refuse_product(left: Operand, right: Operand, reporter: Reports) -> None:
     )
 
 
+def products(left: Operand, right: Operand | None) -> str:
+    """Returns the products that two operands can have, for a message: the likeliest first."""
+    if right is None:
+        return "`*`, `·` or `⊗`"
+    shared = {a for a in left.axes & right.axes if not a.heads}
+    if len(shared) == 1:
+        return f"`·`, which sums over `{min(shared).name}`, or `*`, which does not"
+    return "`*`" if _compatible(left.axes, right.axes) else "`⊗`"
+
+
 def divided(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
     """T9: the divisor's axes are among the dividend's; a dividend without axes goes with any."""
     span = left.span.to(right.span)

@@ -127,7 +127,13 @@ CHANGES = {
         ("W_v u", "W_v q", "E-SHAPE-MAP: `W_v` takes {d}, but got {h,n}"),
         ("q · S", "sum[d](q)", "E-SHAPE-SUM: `q` has no axis `d`; its axes are {h,n}"),
         ("q · S", "q / S", "E-SHAPE-DIV: the divisor has {h,n,p}, which is not within {h,n}"),
-        ("k ⊗ v", "k v", "E-JUXTA: `k` is not a map; for a product write `*`"),
+        ("k ⊗ v", "k v", "E-JUXTA: `k` is not a map; for a product write `⊗`"),
+        (
+            "q · S",
+            "q S",
+            "E-JUXTA: `q` is not a map; for a product write `·`, which sums over `n`, or `*`, "
+            "which does not",
+        ),
     ),
     "field": (
         (

@@ -88,7 +88,7 @@ def test_there_is_no_page_for_another_code():
             "cannot add axes {h,n} and {h,p}; broadcast with `⊗ ones[…]`",
         ),
         (
-            catalogue.UnknownAxis(NOWHERE, owner="w", axis="m", axes="d"),
+            catalogue.UnknownAxis(NOWHERE, owner="w", axis="m", known="axes are d"),
             "`w`: `m` is not an axis; axes are d",
         ),
         (

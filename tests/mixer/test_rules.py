@@ -40,7 +40,7 @@ TYPING = [
     ),
     ("T7", "y = W_Q q", "E-SHAPE-MAP", "W_Q q", ["`W_Q` takes {d}", "got {h,n}"]),
     ("T7 call", "y = W_Q(q)", "E-SHAPE-MAP", "W_Q(q)", ["`W_Q` takes {d}"]),
-    ("T8", "y = q v", "E-JUXTA", "q", ["`q` is not a map", "write `*`"]),
+    ("T8", "y = q v", "E-JUXTA", "q", ["`q` is not a map", "write `⊗`"]),
     ("T8 call", "y = q(v)", "E-JUXTA", "q(v)", ["`q` is not a map"]),
     ("T9 sum", "y = sum[p](q)", "E-SHAPE-SUM", "q", ["`q` has no axis `p`", "{h,n}"]),
     ("T9 norm", "y = l2norm[p](q)", "E-SHAPE-SUM", "q", ["`q` has no axis `p`"]),
