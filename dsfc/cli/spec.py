@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from dsfc.api.pipeline import SpecText
     from dsfc.source import Source
+    from dsfc.syntax.ast import Spec
 
 STDIN = "-"
 
@@ -36,15 +37,24 @@ def spec_text(spec: str) -> SpecText:
     Raises:
         DiagnosticError: E-FILE, or all mistakes in the writing of the text.
     """
-    from pathlib import Path
-
-    from dsfc.api.locate import Place
-    from dsfc.api.pipeline import SpecText, read
+    from dsfc.api.pipeline import read
     from dsfc.syntax.parse import parse
 
-    if spec != STDIN:
-        return read(spec)
-    return SpecText(Place(Path(STDIN)), parse(standard_input()))
+    return read(spec) if spec != STDIN else with_tree(spec, parse(standard_input()))
+
+
+def with_tree(spec: str, tree: Spec) -> SpecText:
+    """Returns the text of a SPEC with another syntax tree.
+
+    Raises:
+        DiagnosticError: E-FILE.
+    """
+    from pathlib import Path
+
+    from dsfc.api.locate import Place, locate
+    from dsfc.api.pipeline import SpecText
+
+    return SpecText(Place(Path(STDIN)) if spec == STDIN else locate(spec), tree)
 
 
 def standard_input() -> Source:

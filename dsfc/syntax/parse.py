@@ -7,13 +7,13 @@ run finds one mistake per definition, and none that only follows from another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
-from dsfc.diagnostics.catalogue import Keyword, SyntaxProblem
-from dsfc.diagnostics.report import Diagnostic, Label, Reporter
+from dsfc.diagnostics.catalogue import Character, Keyword, SyntaxProblem
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
@@ -28,6 +28,19 @@ _ENDS = frozenset({lex.SEPARATOR, "RBRACE", _END})
 _RESUME = (Token("_MIXER", "mixer"), Token("NAME", "resumed"), Token("LBRACE", "{"))
 
 
+class IllegalCharacters(DiagnosticError):
+    """Some characters are illegal, and nothing else is wrong with the writing of the text.
+
+    Attributes:
+        spec: what the text says with the nearest legal characters in their place.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], spec: ast.Spec) -> None:
+        """Keeps the spec beside the diagnostics."""
+        super().__init__(diagnostics)
+        self.spec = spec
+
+
 def parse(source: Source, limits: Limits = DEFAULT_LIMITS) -> ast.Spec:
     """Returns the syntax tree of a spec text.
 
@@ -36,14 +49,18 @@ def parse(source: Source, limits: Limits = DEFAULT_LIMITS) -> ast.Spec:
         limits: bounds on size and nesting.
 
     Raises:
+        IllegalCharacters: with every `E-CHAR`, where nothing else is wrong.
         DiagnosticError: with every mistake found (`E-SYNTAX`, `E-CHAR`, `E-KEYWORD`, `E-LIMIT`).
     """
     reporter = Reporter()
     tokens = lex.read_tokens(source, limits, reporter)
     tree = _Reading(source, tokens, limits, reporter).run()
-    reporter.raise_errors()
+    if tree is None or not all(isinstance(item, Character) for item in reporter.errors):
+        reporter.raise_errors()
     assert tree is not None  # no tree means a reported mistake
     spec = Builder(source, limits, reporter).spec(tree, lex.comments(source))
+    if reporter.errors and all(isinstance(item, Character) for item in reporter.errors):
+        raise IllegalCharacters(reporter, spec)
     reporter.raise_errors()
     return spec
 

@@ -249,3 +249,22 @@ def test_tools_may_ask_for_exit_code_0(run: Callable, spec: Callable) -> None:
     spec("mixer m {\n", "wrong.dsf")
     result = run("check", "wrong.dsf", "--exit-zero", "--format", "sarif")
     assert result.exit_code == 0 and "E-SYNTAX" in result.stdout
+
+
+def test_an_illegal_character_hides_no_other_mistake(run: Callable, spec: Callable) -> None:
+    spec(
+        "mixer m {\n  dims d, n\n  input u : d\n  param W : d -> n\n"
+        "  k = W @ u\n  y = foo(k)\n  z = nothing + 1\n}\n",
+        "m.dsf",
+    )
+    lines = run("check", "--format", "short", "m.dsf").output.splitlines()
+    assert [line.split(": ")[0::2] for line in lines] == [
+        ["m.dsf:5:9", "E-CHAR"], ["m.dsf:6:7", "E-UNKNOWN-NAME"], ["m.dsf:7:7", "E-UNKNOWN-NAME"],
+    ]  # fmt: skip
+
+
+def test_what_a_repaired_line_may_mean_is_not_told(run: Callable, spec: Callable) -> None:
+    """`@` is read as `·`, which `q` and `v` do not have: only the character is at fault."""
+    spec("mixer m extends qkv {\n  a = q @ v\n  y = sum[n](q * k)\n}\n", "m.dsf")
+    lines = run("check", "--format", "short", "m.dsf").output.splitlines()
+    assert len(lines) == 1 and "E-CHAR" in lines[0]
