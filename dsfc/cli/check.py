@@ -57,17 +57,14 @@ def check(
 
 def _checked(spec: str, strict: bool, require_parallel: bool) -> Checked:
     from dsfc.api.check import Checked, checked
-    from dsfc.diagnostics.report import DiagnosticError, in_order
+    from dsfc.diagnostics.report import DiagnosticError
     from dsfc.syntax.parse import IllegalCharacters
 
     try:
         return checked(spec_text(spec), spec, strict, require_parallel)
     except IllegalCharacters as e:
-        # What else is wrong is told in the same run, but of lines that may mean something else.
         rest = checked(with_tree(spec, e.spec), spec)
-        lines = {d.span.line for d in e.diagnostics}
-        more = [d for d in rest.diagnostics if d.severity == "error" and d.span.line not in lines]
-        return Checked(spec, rest.source, (), in_order((*e.diagnostics, *more)))
+        return Checked(spec, rest.source, (), e.beside(rest.diagnostics))
     except DiagnosticError as e:
         return Checked(spec, spec, (), e.diagnostics)
 

@@ -15,7 +15,7 @@ from dsfc.mixer.library import Home, Library
 from dsfc.mixer.resolve import resolve
 from dsfc.source import Source
 from dsfc.syntax import ast
-from dsfc.syntax.parse import parse
+from dsfc.syntax.parse import IllegalCharacters, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,9 @@ def document(source: Source, library: Library, before: Document | None = None) -
     """
     try:
         spec = parse(source, library.limits)
+    except IllegalCharacters as e:
+        guessed, problems = _typed(e.spec, library, {})
+        return Document(source, e.spec, False, e.beside(problems), guessed, library)
     except DiagnosticError as e:
         known = _without(source, e.diagnostics, library) if before is None else before.spec
         typed = {} if before is None else before.typed

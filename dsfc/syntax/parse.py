@@ -13,7 +13,14 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
 from dsfc.diagnostics.catalogue import Character, Keyword, SyntaxProblem
-from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter
+from dsfc.diagnostics.report import (
+    Diagnostic,
+    DiagnosticError,
+    Label,
+    Reporter,
+    Severity,
+    in_order,
+)
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
@@ -39,6 +46,15 @@ class IllegalCharacters(DiagnosticError):
         """Keeps the spec beside the diagnostics."""
         super().__init__(diagnostics)
         self.spec = spec
+
+    def beside(self, others: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """Returns these diagnostics with errors of the spec, but of lines with such characters.
+
+        What such a line means is a guess, and what is wrong with it may be the guess alone.
+        """
+        lines = {item.span.line for item in self.diagnostics}
+        errors = (item for item in others if item.severity is Severity.ERROR)
+        return in_order((*self.diagnostics, *(e for e in errors if e.span.line not in lines)))
 
 
 def parse(source: Source, limits: Limits = DEFAULT_LIMITS) -> ast.Spec:
