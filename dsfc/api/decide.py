@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dsfc.api.pipeline import Compilation
 from dsfc.claims.decide import decide
@@ -14,7 +14,7 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.prover.sizes import NONE_GIVEN
-from dsfc.prover.subsumes import Kinds, kinds
+from dsfc.prover.subsumes import Kinds, kinds, unheard
 from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
@@ -53,6 +53,7 @@ def equivalent(
     names: Sequence[tuple[str, str]] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
+    found: Callable[[Kinds], None] = unheard,
 ) -> Kinds:
     """Returns whether two mixers are one function of equal inputs and parameters, as `dsfc equiv`.
 
@@ -62,14 +63,29 @@ def equivalent(
         names: (name of the second, name of the first) of inputs and parameters that are one.
         conditions: look for conditions under which they are equal, and for cases, too.
         sizes: of some axes, by name; what is asked is asked of these sizes alone.
+        found: is told what is known whenever more is.
+
+    Returns:
+        What was found; where time was up before all was examined, what is left is said in `left`.
 
     Raises:
         ValueError: the mixers cannot have the sizes given.
-        DiagnosticError: a mixer does not derive, or E-LIMIT.
+        DiagnosticError: a mixer does not derive, or E-LIMIT before anything was found.
     """
     first, second = a.system, b.system
-    with bounded(f"compare {a.name} and {b.name}", a.text.limits):
-        return kinds(first, second, tuple(names), conditions, sizes)
+    known: list[Kinds] = []
+
+    def keep(answer: Kinds) -> None:
+        known.append(answer)
+        found(answer)
+
+    try:
+        with bounded(f"compare {a.name} and {b.name}", a.text.limits):
+            return kinds(first, second, tuple(names), conditions, sizes, keep)
+    except DiagnosticError:
+        if not known:
+            raise
+        return known[-1]
 
 
 def lemma(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dsfc.cli.options import format_option, require_parallel_option
+from dsfc.cli.options import format_option, require_parallel_option, timeout_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @format_option("the diagnostics; short is one line for each", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Treat undecided claims as errors.")
 @require_parallel_option
+@timeout_option
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if there are errors.")
 @click.pass_context
 def check(

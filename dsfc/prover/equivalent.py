@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from dsfc.current_search import begins
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
@@ -47,6 +48,14 @@ from dsfc.trusted.witness import LENGTH_LIMIT, stored_axes
 SMALL = 48
 """Terms of a coefficient of rows, where Markov parameters are another way."""
 
+Found = Callable[[Verdict, str], None]
+"""Takes a verdict as soon as it is found, and what is still to be examined."""
+
+
+def unheard(verdict: Verdict, left: str) -> None:
+    """Takes no note of a verdict."""
+
+
 DIFFER = "the outputs differ as functions of free generators"
 """The reason where no rule is missing and the outputs still differ as texts."""
 
@@ -57,6 +66,7 @@ def equivalent(
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
+    found: Found = unheard,
 ) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
@@ -74,15 +84,18 @@ def equivalent(
         conditions: whether conditions under which they are equal are looked for where they are not
             equal in general.
         sizes: of some axes, by name; the question is about these sizes alone.
+        found: is told each verdict that stands when more is examined, which may take long.
 
     Raises:
         ValueError: there is no axis of a name, or no sizes with those given keep what is declared.
     """
     check_given(a, b, sizes)
-    verdict = _in_general(a, b, names, sizes)
+    verdict = _in_general(a, b, names, sizes, found)
     if isinstance(verdict, Proved | AtSizes):
         return where_defined(verdict)
     if conditions and isinstance(verdict, Refuted | Unknown):
+        found(verdict, "conditions under which they are equal")
+        begins("conditions")
         with suppress(ValueError):
             return _under_conditions(Claim(a, b, names, ()), verdict, sizes)
     return verdict
@@ -171,8 +184,13 @@ def _proved_for(
 
 
 def _in_general(
-    a: System, b: System, names: tuple[tuple[str, str], ...], fixed_sizes: Mapping[str, int]
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...],
+    fixed_sizes: Mapping[str, int],
+    found: Found,
 ) -> Verdict:
+    begins("one text up to names")
     try:
         claim = Claim(a, b, names, chosen(a, b, 2, fixed_sizes))
         comparable(claim)
@@ -181,18 +199,25 @@ def _in_general(
     same = _same(claim)
     if same is not None:
         return same
+    begins("short sequences")
     early = _refute(claim, QUICK, (chosen(a, b, 1, fixed_sizes),))
     if isinstance(early, Refuted):
         return early
     start = replace(claim, sizes=small(a, b, 2))
+    begins("a proof over the values of linear maps")
     verdict = _prove(start, entries=False)
     if isinstance(verdict, Proved):
         return verdict
+    if isinstance(verdict, AtSizes):
+        found(where_defined(verdict), "sizes beyond these")
+    begins("longer sequences and larger sizes")
     late = _refute_further(claim, fixed_sizes, verdict)
     if isinstance(late, Refuted):
         return late
     witness, reasons = f"a witness: {late}", list[str]()
     for entries in (False, True):
+        if entries:
+            begins("a proof over the entries of matrices")
         other = _prove(start, entries=True) if entries else verdict
         if isinstance(other, Proved):
             return other

@@ -22,10 +22,11 @@ from dsfc.system.known import fixed
 from dsfc.trusted.claim import Certificate, Claim, Number, Witness
 from dsfc.trusted.comparable import array_names, comparable
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import shifted
 from dsfc.trusted.polynomial import Quotient, TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import written
-from dsfc.trusted.symbols import Symbols, shifted
+from dsfc.trusted.symbols import Symbols
 from dsfc.trusted.witness import LENGTH_LIMIT, check_witness, execute, in_range, place_of
 
 HEIGHTS = (

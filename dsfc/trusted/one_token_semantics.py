@@ -36,14 +36,15 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.comparable import array_names, positive, units
+from dsfc.trusted.comparable import array_names, nonneg, positive, units
 from dsfc.trusted.defined import TOTAL, Defined, partial_functions
 from dsfc.trusted.entries import Entries, Index, Obstacle
 from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.generator_names import LONGEST_LAG, STATE
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, number, total
 from dsfc.trusted.read_out_field import read_out_field
 from dsfc.trusted.substitute_parameters import literals
-from dsfc.trusted.symbols import LONGEST_LAG, STATE, GeneratorIndices, Symbols
+from dsfc.trusted.symbols import GeneratorIndices, Symbols
 
 NO_VALUES: Mapping[str, Quotient] = {}
 """Nothing is put in the place of a parameter."""
@@ -89,7 +90,7 @@ class OneTokenSemantics(Entries[Quotient]):
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
-        self.positive, self.units = positive(claim), units(claim)
+        self.positive, self.units, self.nonneg = positive(claim), units(claim), nonneg(claim)
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         self.fields = {b.state: b.field for b in self.system.blocks}
@@ -138,8 +139,8 @@ class OneTokenSemantics(Entries[Quotient]):
         where = ",".join(map(str, at))
         positive = same in self.positive
         spelled = GeneratorIndices(tuple(zip((a.name for a in axes), at, strict=True)))
-        real, unit = kind is Field.REAL, same in self.units
-        return self.symbols.leaf(f"{same}[{where}]{when}", real, positive, spelled, unit)
+        real, unit, nonneg = kind is Field.REAL, same in self.units, same in self.nonneg
+        return self.symbols.leaf(f"{same}[{where}]{when}", real, positive, spelled, unit, nonneg)
 
     def ref(self, ref: Ref, at: Index) -> Quotient:
         """Returns a value at a lag: 0 before the first token, registers where it reads states."""
