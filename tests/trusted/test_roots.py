@@ -145,13 +145,13 @@ def test_what_is_regular_is_0_for_no_signs(terms: list[tuple[int, ...]]) -> None
 
 
 def system(update: str) -> System:
-    text = f"mixer m {{\n  input v, z\n  param a\n  state s\n  s = s[i-1] + {update}\n  y = s\n}}\n"
+    text = f"mixer m {{\n  input v, z\n  param a\n  state s\n  s = s[i-1] + {update}\n  y = s[i-1]\n}}\n"
     return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation().system
 
 
 def forged() -> Certificate:
-    """Σ v = Σ (v + (|a| + a) z[i-1]), as (|a| - a) (s - t) = 0, which says nothing of a > 0."""
-    a, b = system("v"), system("(v + (abs(a) + a) * z[i-1])")
+    """Σ v = Σ (v + (|a| + a) z), as (|a| - a) (s - t) = 0, which says nothing of a > 0."""
+    a, b = system("v"), system("(v + (abs(a) + a) * z)")
     size, entry = ((("abs(a[])", 1),), 1), ((("a[]", 1),), 1)
     minus = [((m, -c)) for m, c in (size, entry)]
     pivot, other = ("$A.s[]",), ("$B.s[]",)
