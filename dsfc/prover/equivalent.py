@@ -13,7 +13,7 @@ from dsfc.prover.conditions import candidates
 from dsfc.prover.defined import where_defined
 from dsfc.prover.gauge import forced, with_gauge
 from dsfc.prover.points import with_points
-from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
+from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, reads_back, refute
 from dsfc.prover.relations import laws, relation
 from dsfc.prover.sizes import (
     NONE_GIVEN,
@@ -254,7 +254,7 @@ def _refute_further(
     fixed = [name for name, why in counts.items() if isinstance(why, str)]
     sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, fixed_sizes))))
     found_further = _refute(claim, FURTHER, sizes)
-    last = 1 + taps(claim, sizes)
+    last = 1 + reads_back(claim, sizes)
     if isinstance(found_further, Refuted) or last <= FURTHER.longest:
         return found_further
     return _refute(claim, replace(FURTHER, shortest=last, longest=last), sizes)
