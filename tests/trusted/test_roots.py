@@ -145,7 +145,8 @@ def test_what_is_regular_is_0_for_no_signs(terms: list[tuple[int, ...]]) -> None
 
 
 def system(update: str) -> System:
-    text = f"mixer m {{\n  input v, z\n  param a\n  state s\n  s = s[i-1] + {update}\n  y = s[i-1]\n}}\n"
+    head = "mixer m {\n  input v, z\n  param a\n  state s\n"
+    text = f"{head}  s = s[i-1] + {update}\n  y = s[i-1]\n}}\n"
     return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation().system
 
 
