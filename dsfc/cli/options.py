@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,8 @@ def more_time() -> str:
 
 
 def _timed(ctx: click.Context, param: click.Parameter, value: float | None) -> None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds")
     ctx.meta[TIMEOUT] = value
 
 

@@ -25,7 +25,7 @@ def _tanh(s: Symbols, x: Quotient) -> Quotient:
 
 
 def _sin(s: Symbols, x: Quotient) -> Quotient:
-    return (s.exp(IMAGINARY_UNIT * x) - s.exp(-(IMAGINARY_UNIT * x))) / (TWO * IMAGINARY_UNIT)
+    return (s.exp(-(IMAGINARY_UNIT * x)) - s.exp(IMAGINARY_UNIT * x)) * IMAGINARY_UNIT * HALF
 
 
 def _cos(s: Symbols, x: Quotient) -> Quotient:
@@ -33,7 +33,7 @@ def _cos(s: Symbols, x: Quotient) -> Quotient:
 
 
 def _im(s: Symbols, x: Quotient) -> Quotient:
-    return (x - s.conjugate(x)) / (TWO * IMAGINARY_UNIT)
+    return (s.conjugate(x) - x) * IMAGINARY_UNIT * HALF
 
 
 LAWS: dict[str, Callable[..., Quotient]] = {

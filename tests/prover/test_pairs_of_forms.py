@@ -89,7 +89,7 @@ PAIRS = [
     # Sizes and signs.
     Pair(Z, "abs(z)^2 * u", "Re(z * conj(z)) * u", SAME),
     Pair(Z, "abs(z)^2 * u", "Re(z * z) * u", APART),
-    Pair(Z, "abs(z) * u", "sqrt(Re(z)^2 + Im(z)^2) * u", SAME, Unknown),
+    Pair(Z, "abs(z) * u", "sqrt(Re(z)^2 + Im(z)^2) * u", SAME),
     Pair(Z, "abs(conj(z)) * u", "abs(z) * u", SAME),
     Pair(Z, "abs(exp(z)) * u", "exp(Re(z)) * u", SAME),
     Pair(f"{Z}\n  param w complex", "abs(z * w) * u", "abs(z) * abs(w) * u", SAME),
