@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(60)
 @pytest.fixture(autouse=True, scope="module")
 def started() -> None:
     """What is imported and prepared once does not count."""
-    for name in ("s6", "gla"):
+    for name in ("s6", "gla", "linear_attn", "retnet"):
         assert load(name).module()
 
 
@@ -190,10 +190,10 @@ def test_a_verdict_stands_when_what_comes_after_takes_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(subsumes_module, "subsumes", endless)
-    found = equivalent(load("s6", limits=SHORT), load("gla"))
+    found = equivalent(load("linear_attn", limits=SHORT), load("retnet"))
     assert isinstance(found.equal, Refuted) and found.forth is found.back is None
     assert found.left == "whether one is a case of the other"
-    told = kinds_report(found, "s6", "gla")
+    told = kinds_report(found, "linear_attn", "retnet")
     assert told == f"time was up before more was examined: {found.left}\n"
     assert kinds_json(found) == {"left": found.left}
 
@@ -201,7 +201,9 @@ def test_a_verdict_stands_when_what_comes_after_takes_too_long(
 def test_a_verdict_stands_when_conditions_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equivalent_module, "candidates", endless)
     heard: list[Kinds] = []
-    found = equivalent(load("s6", limits=SHORT), load("gla"), conditions=True, found=heard.append)
+    found = equivalent(
+        load("linear_attn", limits=SHORT), load("retnet"), conditions=True, tell=heard.append
+    )
     assert isinstance(found.equal, Refuted) and heard == [found]
     assert found.left == "conditions under which they are equal"
 

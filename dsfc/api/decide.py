@@ -53,7 +53,7 @@ def equivalent(
     names: Sequence[tuple[str, str]] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
-    found: Callable[[Kinds], None] = unheard,
+    tell: Callable[[Kinds], None] = unheard,
 ) -> Kinds:
     """Returns whether two mixers are one function of equal inputs and parameters, as `dsfc equiv`.
 
@@ -63,7 +63,7 @@ def equivalent(
         names: (name of the second, name of the first) of inputs and parameters that are one.
         conditions: look for conditions under which they are equal, and for cases, too.
         sizes: of some axes, by name; what is asked is asked of these sizes alone.
-        found: is told what is known whenever more is.
+        tell: takes what is known whenever more is.
 
     Returns:
         What was found; where time was up before all was examined, what is left is said in `left`.
@@ -77,7 +77,7 @@ def equivalent(
 
     def keep(answer: Kinds) -> None:
         known.append(answer)
-        found(answer)
+        tell(answer)
 
     try:
         with bounded(f"compare {a.name} and {b.name}", a.text.limits):

@@ -202,8 +202,8 @@ class Asking:
         if self.form == "json":
             import json
 
-            found = as_json(verdict) | kinds_json(kinds)
-            click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+            document = as_json(verdict) | kinds_json(kinds)
+            click.echo(json.dumps(document, ensure_ascii=False, indent=2))
         else:
             said = layers(kinds)
             text = report(verdict, first, second, self.explain, self.conditions, said)

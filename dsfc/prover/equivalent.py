@@ -48,7 +48,7 @@ from dsfc.trusted.witness import LENGTH_LIMIT, stored_axes
 SMALL = 48
 """Terms of a coefficient of rows, where Markov parameters are another way."""
 
-Found = Callable[[Verdict, str], None]
+Tell = Callable[[Verdict, str], None]
 """Takes a verdict as soon as it is found, and what is still to be examined."""
 
 
@@ -66,7 +66,7 @@ def equivalent(
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
-    found: Found = unheard,
+    tell: Tell = unheard,
 ) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
@@ -84,17 +84,17 @@ def equivalent(
         conditions: whether conditions under which they are equal are looked for where they are not
             equal in general.
         sizes: of some axes, by name; the question is about these sizes alone.
-        found: is told each verdict that stands when more is examined, which may take long.
+        tell: takes each verdict that stands when more is examined, which may take long.
 
     Raises:
         ValueError: there is no axis of a name, or no sizes with those given keep what is declared.
     """
     check_given(a, b, sizes)
-    verdict = _in_general(a, b, names, sizes, found)
+    verdict = _in_general(a, b, names, sizes, tell)
     if isinstance(verdict, Proved | AtSizes):
         return where_defined(verdict)
     if conditions and isinstance(verdict, Refuted | Unknown):
-        found(verdict, "conditions under which they are equal")
+        tell(verdict, "conditions under which they are equal")
         begins("conditions")
         with suppress(ValueError):
             return _under_conditions(Claim(a, b, names, ()), verdict, sizes)
@@ -188,7 +188,7 @@ def _in_general(
     b: System,
     names: tuple[tuple[str, str], ...],
     fixed_sizes: Mapping[str, int],
-    found: Found,
+    tell: Tell,
 ) -> Verdict:
     begins("one text up to names")
     try:
@@ -209,7 +209,7 @@ def _in_general(
     if isinstance(verdict, Proved):
         return verdict
     if isinstance(verdict, AtSizes):
-        found(where_defined(verdict), "sizes beyond these")
+        tell(where_defined(verdict), "sizes beyond these")
     begins("longer sequences and larger sizes")
     late = _refute_further(claim, fixed_sizes, verdict)
     if isinstance(late, Refuted):

@@ -77,7 +77,7 @@ def kinds(
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
-    found: Callable[[Kinds], None] = unheard,
+    tell: Callable[[Kinds], None] = unheard,
 ) -> Kinds:
     """Decides whether two mixers are equal, and if not, whether one is a case of the other.
 
@@ -87,18 +87,18 @@ def kinds(
         names: name in b → name in a, see `dsfc.prover.equivalent.equivalent`.
         conditions: whether conditions are looked for too, those that make one a case among them.
         sizes: of some axes, see `dsfc.prover.equivalent.equivalent`.
-        found: is told what is known whenever more is, for whoever ends the search.
+        tell: takes what is known whenever more is, for whoever ends the search.
 
     Raises:
         ValueError: the sizes given are none of the two.
     """
     verdict = equivalent(
-        a, b, names, conditions, sizes, lambda v, left: found(Kinds(v, None, None, left=left))
+        a, b, names, conditions, sizes, lambda v, left: tell(Kinds(v, None, None, left=left))
     )
     if isinstance(verdict, Equal | ProvedWhereDefined):
         return Kinds(verdict, None, None)
     cases = "whether one is a case of the other"
-    found(Kinds(verdict, None, None, left=cases))
+    tell(Kinds(verdict, None, None, left=cases))
     begins(cases)
     forth: Subsumption
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
@@ -111,7 +111,7 @@ def kinds(
         for pair in ((a, b, names), (b, a, backwards))
     )
     later = Unknown("time was up before this was examined", (), "more time")
-    found(Kinds(verdict, forth, later, (own[0], own[1]), "whether the second is a case"))
+    tell(Kinds(verdict, forth, later, (own[0], own[1]), "whether the second is a case"))
     back = subsumes(b, a, backwards, conditions, sizes)
     return Kinds(verdict, forth, back, (own[0], own[1]))
 

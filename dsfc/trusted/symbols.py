@@ -1,10 +1,11 @@
 """The generators that scalars are made of, and the laws that turn primitives into them.
 
-    e^{Σ c m}    Π (e^m)^c, one generator per monomial m (and per denominator of c)
+    e^{Σ c m}    Π (e^m)^c, a generator per monomial m and denominator of c: see `roots`
     e^{c log p}  p^c for an integer c
     log p        a generator, where p is positive term by term; other logarithms are opaque
     σ, softplus, silu, tanh, expm1, log1p, exprel, sin, cos, cis    by their definitions from these
     x^a          e^{a log x} where x is positive term by term
+    |x|, relu, max, min, sign, √x    see `signs`
     anything else   opaque: one generator per argument
 
 Each law is an identity of functions wherever both sides are defined, so equal quotients are equal
