@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dsfc.api.pipeline import Compilation
 from dsfc.claims.decide import decide
+from dsfc.claims.decide import unheard as all_unheard
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
 from dsfc.derive.derive import derive
@@ -20,12 +21,17 @@ from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
 
-def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple[Decided, ...]:
+def claims(
+    compilation: Compilation,
+    word: PredicateName | None = None,
+    tell: Callable[[tuple[Decided, ...]], None] = all_unheard,
+) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
 
     Args:
         compilation: the mixer.
         word: decides only claims of this predicate; all claims if None.
+        tell: takes the claims decided so far, whenever there is one more.
 
     Raises:
         DiagnosticError: the mixer does not derive, or a claim is ill-formed.
@@ -44,6 +50,7 @@ def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple
             compilation.system,
             compilation.structure,
             lambda name: _other(compilation, name),
+            tell,
         )
 
 

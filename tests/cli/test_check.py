@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dsfc.claims import decide
 from dsfc.cli import commands
 
 RUNNING = """\
@@ -249,3 +250,32 @@ def test_tools_may_ask_for_exit_code_0(run: Callable, spec: Callable) -> None:
     spec("mixer m {\n", "wrong.dsf")
     result = run("check", "wrong.dsf", "--exit-zero", "--format", "sarif")
     assert result.exit_code == 0 and "E-SYNTAX" in result.stdout
+
+
+CLAIMING = """
+mixer plain {
+  input u
+  y = u
+}
+mixer claiming {
+  input u
+  y = u + u
+  claim causal
+  claim equivalent plain
+}
+"""
+
+
+def test_claims_that_were_decided_are_printed_when_time_is_up(
+    run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: object) -> None:
+        while True:
+            pass
+
+    path = spec(CLAIMING, "claiming.dsf")
+    run("check", str(path))  # what is imported once does not count
+    monkeypatch.setattr(decide, "same", endless)
+    found = run("check", str(path), "--timeout", "1")
+    assert found.exit_code == 1 and "proved causal" in found.output
+    assert "time to check" in found.output and "`--timeout SECONDS` allows more" in found.output
