@@ -73,7 +73,7 @@ def nothing() -> None:
 
 @contextmanager
 def bounded(
-    what: str, limits: Limits = DEFAULT_LIMITS, salvage: Salvage = nothing
+    what: str, limits: Limits = DEFAULT_LIMITS, *, salvage: Salvage = nothing
 ) -> Iterator[None]:
     """Ends the process with the diagnostic E-LIMIT if the work inside takes too long or too much.
 
