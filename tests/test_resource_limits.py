@@ -24,7 +24,7 @@ from dsfc.prover.subsumes_report import kinds_json, kinds_report
 from dsfc.prover.verdict import Refuted
 from dsfc.resource_limits import Expired, Watch, bounded, elsewhere
 
-BRIEF, SHORT = Limits(seconds=0.3), Limits(seconds=1)
+BRIEF, SHORT = Limits(seconds=0.3), Limits(seconds=0.5)
 pytestmark = pytest.mark.timeout(60)
 
 

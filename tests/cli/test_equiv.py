@@ -378,6 +378,7 @@ def test_the_option_is_named_where_nothing_was_found(start: Callable, spec: Call
     assert "`--timeout SECONDS` allows more" in done.stderr
 
 
+@pytest.mark.ci
 def test_a_timeout_in_a_process_of_somebody_else_ends_the_search_alone(
     run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ PRODUCT = "state P\n  P = exp(g) * (P[i-1] + first)\n  y = P + v"
 LOGS = f"{SUM}\n  y = sum[j ≤ i](exp({{}}) * v[j])"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "a, b, found",
     [
