@@ -33,6 +33,8 @@ class Limits:
         diagnostics: problems reported in one run.
         seconds: processor time, in seconds, of a `check`, `show`, `compile` or `equiv` on the
             command line; from Python of one stage, one compilation or one comparison.
+        elapsed: seconds by the clock on the wall, which count in place of `seconds` where they are
+            given.
         memory: bytes of address space that such a command may take, where the system can tell;
             from Python by how many bytes the process may grow meanwhile (Linux).
     """
@@ -52,6 +54,7 @@ class Limits:
     expansion_terms: int = 50_000
     diagnostics: int = 50
     seconds: float = 10.0
+    elapsed: float | None = None
     memory: int = 4 * 1024**3
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dsfc import current_span
+from dsfc import current_search, current_span
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
@@ -60,15 +60,33 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
     if _HERE.bounded:
         yield
         return
-    watch = Watch(limits.seconds, limits.memory)
+    watch = Watch(limits.seconds, limits.memory, limits.elapsed)
+    current_search.clear()
     try:
         with elsewhere(), watch.watching():
             yield
     except Expired:
-        size = f"{limits.memory >> 20} MiB" if watch.too_much else f"{limits.seconds:g} s"
-        called = f"{'memory' if watch.too_much else 'time'} to {what}"
-        place = watch.place or NOWHERE
-        raise DiagnosticError((Limit(place, what=called, size="more", bound=size),)) from None
+        problem = exceeded(what, limits, watch.place or NOWHERE, watch.too_much)
+        raise DiagnosticError((problem,)) from None
+
+
+def exceeded(what: str, limits: Limits, place: Span, memory: bool, more: str = "") -> Limit:
+    """Returns the diagnostic of work that took too long, or too much memory.
+
+    Args:
+        what: the work.
+        limits: its bounds.
+        place: what was under way.
+        memory: whether it was memory that there was too much of.
+        more: how to allow more time, as a sentence.
+    """
+    seconds = limits.seconds if limits.elapsed is None else limits.elapsed
+    bound = f"{limits.memory >> 20} MiB" if memory else f"{seconds:g} s"
+    steps = ", ".join(current_search.tried())
+    said = [more] if more and not memory else []
+    said += [f"tried until then: {steps}"] if steps else []
+    called = f"{'memory' if memory else 'time'} to {what}"
+    return Limit(place, what=called, size="more", bound=bound, hint="; ".join(said) or None)
 
 
 @contextmanager
@@ -93,16 +111,19 @@ class Watch:
         place: what was under way when the bound was exceeded.
     """
 
-    def __init__(self, seconds: float, memory: float = math.inf) -> None:
+    def __init__(
+        self, seconds: float, memory: float = math.inf, elapsed: float | None = None
+    ) -> None:
         """Takes the bounds.
 
         Args:
             seconds: of processor time.
             memory: bytes that the process may grow by.
+            elapsed: seconds by the clock on the wall, which count in place of processor time.
         """
         self.too_much = False
         self.place: Span | None = None
-        self._seconds, self._memory = seconds, memory
+        self._seconds, self._memory, self._elapsed = seconds, memory, elapsed
         self._lock = threading.Lock()
         self._done = threading.Event()
 
@@ -133,11 +154,17 @@ class Watch:
 
     def _watch(self, worker: int, clock: Callable[[], float]) -> None:
         began, started, held = time.monotonic(), clock(), _resident()
-        left = self._seconds
+        left = self._seconds if self._elapsed is None else self._elapsed
         while not self._done.wait(min(max(left, 0.0), _TICK)):
             self.too_much = _resident() - held > self._memory
-            left = self._seconds - (clock() - started)
-            waited = time.monotonic() - began > PATIENCE * self._seconds
+            passed = time.monotonic() - began
+            if self._elapsed is None:
+                left, waited = (
+                    self._seconds - (clock() - started),
+                    passed > PATIENCE * self._seconds,
+                )
+            else:
+                left, waited = self._elapsed - passed, False
             if left <= 0 or waited or self.too_much:
                 break
         with self._lock:

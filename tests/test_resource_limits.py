@@ -17,16 +17,21 @@ from dsfc.api.decide import equivalent
 from dsfc.api.pipeline import compile_spec, load
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
+from dsfc.prover import equivalent as equivalent_module
+from dsfc.prover import subsumes as subsumes_module
+from dsfc.prover.subsumes import Kinds
+from dsfc.prover.subsumes_report import kinds_json, kinds_report
+from dsfc.prover.verdict import Refuted
 from dsfc.resource_limits import Expired, Watch, bounded, elsewhere
 
-BRIEF = Limits(seconds=0.3)
+BRIEF, SHORT = Limits(seconds=0.3), Limits(seconds=0.5)
 pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def started() -> None:
     """What is imported and prepared once does not count."""
-    for name in ("s6", "gla"):
+    for name in ("s6", "gla", "linear_attn", "retnet"):
         assert load(name).module()
 
 
@@ -176,3 +181,48 @@ def test_what_others_cannot_raise_is_told_as_before(monkeypatch: pytest.MonkeyPa
 def test_bounds_may_be_infinite() -> None:
     with bounded("work", Limits(seconds=float("inf"), memory=2**60)):
         assert load("s6").plan
+
+
+# --- what was found stands ------------------------------------------------------------------------
+
+
+def test_a_verdict_stands_when_what_comes_after_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subsumes_module, "subsumes", endless)
+    found = equivalent(load("linear_attn", limits=SHORT), load("retnet"))
+    assert isinstance(found.equal, Refuted) and found.forth is found.back is None
+    assert found.left == "whether one is a case of the other"
+    told = kinds_report(found, "linear_attn", "retnet")
+    assert told == f"time was up before more was examined: {found.left}\n"
+    assert kinds_json(found) == {"left": found.left}
+
+
+def test_a_verdict_stands_when_conditions_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equivalent_module, "candidates", endless)
+    heard: list[Kinds] = []
+    found = equivalent(
+        load("linear_attn", limits=SHORT), load("retnet"), conditions=True, tell=heard.append
+    )
+    assert isinstance(found.equal, Refuted) and heard == [found]
+    assert found.left == "conditions under which they are equal"
+
+
+def test_a_limit_before_any_verdict_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equivalent_module, "close", endless)
+    monkeypatch.setattr(equivalent_module, "refute", lambda *_: None)
+    found = diagnostic(lambda: equivalent(load("s6", limits=BRIEF), load("gla")))
+    assert found.message == "time to compare s6 and gla: more, at most 0.3 s allowed"
+    tried = "tried until then: one text up to names, short sequences, a proof over the values of"
+    assert found.hint is not None and found.hint.startswith(tried)
+
+
+def test_the_clock_on_the_wall_counts_where_it_is_asked_for() -> None:
+    """Sleep takes no processor time."""
+    limits = Limits(seconds=1e-3, elapsed=0.2)
+    with bounded("work", limits):
+        sum(range(500_000))  # more than a thousandth of a second of work
+    with pytest.raises(DiagnosticError, match=r"time to work: more, at most 0\.2 s allowed"):
+        with bounded("work", limits):
+            for _ in range(6000):
+                time.sleep(0.01)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dsfc.api.decide import claims as decided
@@ -68,8 +68,16 @@ class Checked:
         return sum(d.severity == "error" for d in self.diagnostics)
 
 
+def unheard(checked: Checked) -> None:
+    """Takes no note of what is known."""
+
+
 def checked(
-    text: SpecText, spec: str, strict: bool = False, require_parallel: bool = False
+    text: SpecText,
+    spec: str,
+    strict: bool = False,
+    require_parallel: bool = False,
+    tell: Callable[[Checked], None] = unheard,
 ) -> Checked:
     """Types, derives and classifies every mixer of a text, and decides their claims.
 
@@ -78,27 +86,41 @@ def checked(
         spec: the name that the user gave.
         strict: whether a claim that is not decided is an error.
         require_parallel: whether a mixer that runs one token after another only is an error.
+        tell: takes what is known whenever one more claim is decided.
     """
     if not text.spec.units:
         nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
         return Checked(spec, spec, (), (nothing,))
     mixers: list[CheckedMixer] = []
     diagnostics: list[Diagnostic] = []
+    source = text.spec.span.source.name
+
+    def so_far(mixer: CheckedMixer) -> None:
+        said = in_order((*diagnostics, *_claims(mixer.claims, strict)))
+        tell(Checked(spec, source, (*mixers, mixer), said))
+
     for name in text.mixers:
-        mixer, said = _mixer(text, name, strict, require_parallel)
+        mixer, said = _mixer(text, name, strict, require_parallel, so_far)
         diagnostics += said
         if mixer is not None:
             mixers.append(mixer)
-    return Checked(spec, text.spec.span.source.name, tuple(mixers), in_order(diagnostics))
+    return Checked(spec, source, tuple(mixers), in_order(diagnostics))
 
 
 def _mixer(
-    text: SpecText, name: str, strict: bool, require_parallel: bool
+    text: SpecText,
+    name: str,
+    strict: bool,
+    require_parallel: bool,
+    so_far: Callable[[CheckedMixer], None],
 ) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
     """Returns one mixer of a text, None if it does not derive, and its diagnostics."""
     compilation = text.compilation(name)
     try:
-        title, claims = compilation.structure.title, decided(compilation)
+        title = compilation.structure.title
+        claims = decided(
+            compilation, tell=lambda known: so_far(CheckedMixer(name, title, None, None, known))
+        )
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return CheckedMixer(name, None, "it has no output `y`; it is a base for others"), ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dsfc.api.pipeline import Compilation
 from dsfc.claims.decide import decide
+from dsfc.claims.decide import unheard as all_unheard
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
 from dsfc.derive.derive import derive
@@ -14,18 +15,23 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.prover.sizes import NONE_GIVEN
-from dsfc.prover.subsumes import Kinds, kinds
+from dsfc.prover.subsumes import Kinds, kinds, unheard
 from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
 
-def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple[Decided, ...]:
+def claims(
+    compilation: Compilation,
+    word: PredicateName | None = None,
+    tell: Callable[[tuple[Decided, ...]], None] = all_unheard,
+) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
 
     Args:
         compilation: the mixer.
         word: decides only claims of this predicate; all claims if None.
+        tell: takes the claims decided so far, whenever there is one more.
 
     Raises:
         DiagnosticError: the mixer does not derive, or a claim is ill-formed.
@@ -44,6 +50,7 @@ def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple
             compilation.system,
             compilation.structure,
             lambda name: _other(compilation, name),
+            tell,
         )
 
 
@@ -53,6 +60,7 @@ def equivalent(
     names: Sequence[tuple[str, str]] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
+    tell: Callable[[Kinds], None] = unheard,
 ) -> Kinds:
     """Returns whether two mixers are one function of equal inputs and parameters, as `dsfc equiv`.
 
@@ -62,14 +70,29 @@ def equivalent(
         names: (name of the second, name of the first) of inputs and parameters that are one.
         conditions: look for conditions under which they are equal, and for cases, too.
         sizes: of some axes, by name; what is asked is asked of these sizes alone.
+        tell: takes what is known whenever more is.
+
+    Returns:
+        What was found; where time was up before all was examined, what is left is said in `left`.
 
     Raises:
         ValueError: the mixers cannot have the sizes given.
-        DiagnosticError: a mixer does not derive, or E-LIMIT.
+        DiagnosticError: a mixer does not derive, or E-LIMIT before anything was found.
     """
     first, second = a.system, b.system
-    with bounded(f"compare {a.name} and {b.name}", a.text.limits):
-        return kinds(first, second, tuple(names), conditions, sizes)
+    known: list[Kinds] = []
+
+    def keep(answer: Kinds) -> None:
+        known.append(answer)
+        tell(answer)
+
+    try:
+        with bounded(f"compare {a.name} and {b.name}", a.text.limits):
+            return kinds(first, second, tuple(names), conditions, sizes, keep)
+    except DiagnosticError:
+        if not known:
+            raise
+        return known[-1]
 
 
 def lemma(

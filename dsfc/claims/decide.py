@@ -17,11 +17,16 @@ from dsfc.system.ir import System
 from dsfc.trusted.entries import Obstacle
 
 
+def unheard(decided: tuple[Decided, ...]) -> None:
+    """Takes no note of claims."""
+
+
 def decide(
     statements: tuple[ClaimStatement, ...],
     system: System,
     structure: Structure,
     other: Callable[[str], System],
+    tell: Callable[[tuple[Decided, ...]], None] = unheard,
 ) -> tuple[Decided, ...]:
     """Decides the claims of a mixer, in order.
 
@@ -35,11 +40,13 @@ def decide(
         system: what they are about.
         structure: of the system.
         other: gives the system of another mixer by name; may raise a `DiagnosticError`.
+        tell: takes the claims decided so far, whenever there is one more.
     """
-    decided = []
+    decided = list[Decided]()
     for statement in statements:
         with current_span.entered(statement.span):
             decided.append(Decided(statement, _verdict(statement, system, structure, other)))
+        tell(tuple(decided))
     return tuple(decided)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dsfc.cli.options import format_option, require_parallel_option
+from dsfc.cli.options import format_option, require_parallel_option, timeout_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text, with_tree
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @format_option("the diagnostics; short is one line for each", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Treat undecided claims as errors.")
 @require_parallel_option
+@timeout_option
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if there are errors.")
 @click.pass_context
 def check(
@@ -39,11 +41,10 @@ def check(
     """
     checks = []
     for spec in specs:
-        with bounded(f"check {spec}"):
-            checks.append(_checked(spec, strict, require_parallel))
-        if form in ("human", "short"):
-            for line in (_human if form == "human" else _short)(checks[-1]):
-                click.echo(line)
+        known: list[Checked] = []
+        with bounded(f"check {spec}", salvage=partial(_salvaged, known, form)):
+            checks.append(_checked(spec, strict, require_parallel, known.append))
+        _shown(checks[-1], form)
     if form == "json":
         click.echo(_json(checks))
     elif form == "sarif":
@@ -55,13 +56,27 @@ def check(
     ctx.exit(1 if any(item.errors for item in checks) and not exit_zero else 0)
 
 
-def _checked(spec: str, strict: bool, require_parallel: bool) -> Checked:
+def _shown(item: Checked, form: str) -> None:
+    if form in ("human", "short"):
+        for line in (_human if form == "human" else _short)(item):
+            click.echo(line)
+
+
+def _salvaged(known: list[Checked], form: str) -> None:
+    """Prints the claims decided before time was up; the diagnostic of that follows."""
+    if known:
+        _shown(known[-1], form)
+
+
+def _checked(
+    spec: str, strict: bool, require_parallel: bool, tell: Callable[[Checked], None]
+) -> Checked:
     from dsfc.api.check import Checked, checked
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.syntax.parse import IllegalCharacters
 
     try:
-        return checked(spec_text(spec), spec, strict, require_parallel)
+        return checked(spec_text(spec), spec, strict, require_parallel, tell)
     except IllegalCharacters as e:
         rest = checked(with_tree(spec, e.spec), spec)
         return Checked(spec, rest.source, (), e.beside(rest.diagnostics))

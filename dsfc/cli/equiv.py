@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dsfc.cli.lift import is_module, lift_options, run, said
-from dsfc.cli.options import format_option
+from dsfc.cli.options import format_option, timeout_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 from dsfc.cli.within import bound_of
@@ -17,6 +19,7 @@ from dsfc.cli.within import within as bound_verdict
 
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
+    from dsfc.prover.subsumes import Kinds
 
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
@@ -72,6 +75,7 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a refutation to a new file, as a program that needs Python alone.",
 )
+@timeout_option
 @lift_options
 @format_option("the verdict")
 @click.pass_context
@@ -115,6 +119,9 @@ def equiv(
     imports the file and so RUNS it; a spec is never run. The verdict is on the lifted spec: that
     it is the module is tested, not proved.
 
+    Where time is up before all was examined, what was found until then is the answer, and a last
+    line says what was left.
+
     The exit code is that of EQ: 0
     for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
     both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
@@ -133,26 +140,13 @@ def equiv(
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
     modules = {word: lifted(word, arguments, inputs) for word in (a, b) if is_module(word)}
-    with bounded(f"compare {a} and {b}"):
+    asking = Asking(form, explain, conditions, (certificate, case_certificate, replay))
+    known: list[Callable[[], int]] = []
+    salvage = lambda: known[-1]() if known else None  # noqa: E731
+    with bounded(f"compare {a} and {b}", salvage=salvage):
         from dsfc import current_span
         from dsfc.api.decide import equivalent
-        from dsfc.prover.condition_rules import layers, without_points
-        from dsfc.prover.replay import script
-        from dsfc.prover.report import as_json, report
         from dsfc.prover.sizes import check_given
-        from dsfc.prover.subsumes_report import kinds_json, kinds_report
-        from dsfc.prover.verdict import (
-            AtSizes,
-            Conditionally,
-            Instance,
-            NotAnInstance,
-            Proved,
-            ProvedWhereDefined,
-            Refuted,
-            Unknown,
-        )
-        from dsfc.trusted.check import write
-        from dsfc.trusted.entries import Obstacle
 
         first, second = (modules[w] if w in modules else mixer(w) for w in (a, b))
         if bound is not None:
@@ -166,37 +160,85 @@ def equiv(
                 check_given(first.system, second.system, asked)
             except ValueError as e:
                 raise click.UsageError(f"--size: {e}") from None
-            kinds = equivalent(first, second, identified(pairs, first, second), conditions, asked)
-        verdict = kinds.equal
-    if form == "json":
-        import json
+            same = identified(pairs, first, second)
+            answers = (first.name, second.name)
+            kinds = equivalent(
+                first, second, same, conditions, asked,
+                lambda kinds: known.append(lambda: asking.answered(kinds, *answers)),
+            )  # fmt: skip
+    ctx.exit(asking.answered(kinds, first.name, second.name))
 
-        click.echo(json.dumps(as_json(verdict) | kinds_json(kinds), ensure_ascii=False, indent=2))
-    else:
-        said = layers(kinds)
-        click.echo(report(verdict, first.name, second.name, explain, conditions, said), nl=False)
-        cases = kinds_report(kinds, first.name, second.name)
-        short = isinstance(verdict, Conditionally) and not explain
-        click.echo(without_points(cases) if short else cases, nl=False)
-    if certificate is not None:
-        text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
-        _keep(certificate, text, "nothing is shown")
-    if case_certificate is not None:
-        case = kinds.forth if isinstance(kinds.forth, Instance | NotAnInstance) else None
-        text = None if case is None else write(case.certificate)
-        _keep(case_certificate, text, "nothing is shown of cases beside the verdict")
-    refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
-    if replay is not None:
-        try:
-            text = None
-            if isinstance(refuted, Refuted):
-                text = script(refuted, first.name, second.name)
-            _keep(replay, text, "there is no point to run")
-        except Obstacle as e:
-            _keep(replay, None, str(e))
-    codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
-             ProvedWhereDefined: CONDITIONALLY, AtSizes: AT_SIZES}  # fmt: skip
-    ctx.exit(codes.get(type(verdict), UNKNOWN))
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How an answer is to be given.
+
+    Attributes:
+        form: of what is printed.
+        explain: whether the rows of a proof are.
+        conditions: whether conditions were asked for.
+        files: where to write the certificate, that of the case, and the replay.
+    """
+
+    form: str
+    explain: bool
+    conditions: bool
+    files: tuple[Path | None, Path | None, Path | None]
+
+    def answered(self, kinds: Kinds, first: str, second: str) -> int:
+        """Prints and writes an answer about two mixers; returns the exit code."""
+        from dsfc.prover.condition_rules import layers, without_points
+        from dsfc.prover.report import as_json, report
+        from dsfc.prover.subsumes_report import kinds_json, kinds_report
+        from dsfc.prover.verdict import (
+            AtSizes,
+            Conditionally,
+            Proved,
+            ProvedWhereDefined,
+            Refuted,
+        )
+
+        verdict = kinds.equal
+        if self.form == "json":
+            import json
+
+            document = as_json(verdict) | kinds_json(kinds)
+            click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+        else:
+            said = layers(kinds)
+            text = report(verdict, first, second, self.explain, self.conditions, said)
+            click.echo(text, nl=False)
+            cases = kinds_report(kinds, first, second)
+            short = isinstance(verdict, Conditionally) and not self.explain
+            click.echo(without_points(cases) if short else cases, nl=False)
+        self._write(kinds, first, second)
+        codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
+                 ProvedWhereDefined: CONDITIONALLY, AtSizes: AT_SIZES}  # fmt: skip
+        return codes.get(type(verdict), UNKNOWN)
+
+    def _write(self, kinds: Kinds, first: str, second: str) -> None:
+        from dsfc.prover.replay import script
+        from dsfc.prover.verdict import Conditionally, Instance, NotAnInstance, Refuted, Unknown
+        from dsfc.trusted.check import write
+        from dsfc.trusted.entries import Obstacle
+
+        verdict, (certificate, case_certificate, replay) = kinds.equal, self.files
+        if certificate is not None:
+            text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
+            _keep(certificate, text, "nothing is shown")
+        if case_certificate is not None:
+            case = kinds.forth if isinstance(kinds.forth, Instance | NotAnInstance) else None
+            text = None if case is None else write(case.certificate)
+            _keep(case_certificate, text, "nothing is shown of cases beside the verdict")
+        refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
+        if replay is not None:
+            try:
+                text = None
+                if isinstance(refuted, Refuted):
+                    text = script(refuted, first, second)
+                _keep(replay, text, "there is no point to run")
+            except Obstacle as e:
+                _keep(replay, None, str(e))
 
 
 def pair(word: str) -> tuple[str, str]:

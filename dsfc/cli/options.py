@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,9 @@ import click
 
 FORM = "dsfc.format"
 """Where a context keeps the chosen format, for whoever prints mistakes in the end."""
+
+TIMEOUT = "dsfc.timeout"
+"""Where a context keeps how many seconds by the clock a command was given."""
 
 DIAGNOSTICS = ("human", "json", "sarif", "short")
 """Formats of diagnostics; short is one line for each."""
@@ -30,6 +34,39 @@ def format_option(of: str, *more: str) -> Callable[[Any], Any]:
         callback=_kept,
         help=f"How to print {of}.",
     )
+
+
+def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command that searches for proofs the option that bounds its time."""
+    option = click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True, max=1e6),
+        metavar="SECONDS",
+        callback=_timed,
+        expose_value=False,
+        help="How long it may take by the clock, for each SPEC where it takes several; what was "
+        "found until then is printed.  [default: 10 seconds of processor time]",
+    )
+    return option(command)
+
+
+def chosen_timeout() -> float | None:
+    """Returns how many seconds the running command was given, None where it was given none."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(TIMEOUT)
+
+
+def more_time() -> str:
+    """Returns how to give the running command more time, as a sentence; empty if one cannot."""
+    context = click.get_current_context(silent=True)
+    known = context is not None and any(p.name == "timeout" for p in context.command.params)
+    return "`--timeout SECONDS` allows more" if known else ""
+
+
+def _timed(ctx: click.Context, param: click.Parameter, value: float | None) -> None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds")
+    ctx.meta[TIMEOUT] = value
 
 
 def require_parallel_option(command: Callable[..., Any]) -> Callable[..., Any]:

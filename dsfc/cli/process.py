@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from dsfc.cli.options import chosen_form
+from dsfc.cli.options import chosen_form, chosen_timeout, more_time
 from dsfc.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -43,8 +44,37 @@ WATCHDOG = "dsfc watchdog"
 """The name of the thread that ends the process."""
 
 
+Salvage = Callable[[], int | None]
+"""Prints what was found before the time was up and returns the exit code; None if it is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is bounded.
+
+    Attributes:
+        what: the work, for the message.
+        limits: its bounds.
+        form: the format of diagnostics.
+        more: how to allow more time.
+        salvage: prints what was found.
+    """
+
+    what: str
+    limits: Limits
+    form: str
+    more: str
+    salvage: Salvage
+
+
+def nothing() -> None:
+    """Salvages nothing."""
+
+
 @contextmanager
-def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
+def bounded(
+    what: str, limits: Limits = DEFAULT_LIMITS, *, salvage: Salvage = nothing
+) -> Iterator[None]:
     """Ends the process with the diagnostic E-LIMIT if the work inside takes too long or too much.
 
     Every stage has bounds on the sizes it works on, so this is a second lock. It is a thread and
@@ -53,19 +83,26 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
 
     Args:
         what: the work, for the message.
-        limits: `seconds` and `memory`.
+        limits: `seconds` and `memory`; seconds by the clock are those of `--timeout`.
+        salvage: what to do with what was found; the diagnostic is then left out. It may be called
+            in another thread.
     """
-    process = click.get_current_context().find_object(Process)
+    context = click.get_current_context()
+    limits = replace(limits, elapsed=chosen_timeout())
+    work = _Work(what, limits, chosen_form(), more_time(), salvage)
+    process = context.find_object(Process)
     if process is None or not process.own:
-        yield
+        with _bounded_here(work, context):
+            yield
         return
     import threading
 
-    from dsfc import current_span, resource_limits
+    from dsfc import current_search, current_span, resource_limits
 
     current_span.clear()
+    current_search.clear()
     done = threading.Event()
-    args = done, what, limits, chosen_form()
+    args = done, work
     watch = threading.Thread(target=_watch, args=args, daemon=True, name=WATCHDOG)
     watch.start()
     restore = _limit_memory(limits.memory)
@@ -74,22 +111,45 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
             yield
     except MemoryError:
         # What filled the memory hangs on the traceback; the frames are gone once this is raised.
-        bound = f"{limits.memory >> 20} MiB"
-        raise _too_much(f"memory to {what}", "more", bound) from None
+        code = salvage()
+        if code is not None:
+            context.exit(code)
+        raise _too_much(work, memory=True) from None
     finally:
         done.set()
         restore()
         watch.join()  # what it shows is gone before anything else is printed
 
 
-def _watch(done: threading.Event, what: str, limits: Limits, form: str) -> None:
+@contextmanager
+def _bounded_here(work: _Work, context: click.Context) -> Iterator[None]:
+    """Bounds work in a process of somebody else's: by the clock alone, and nothing is ended."""
+    from dsfc import resource_limits
+    from dsfc.diagnostics.report import DiagnosticError
+
+    if work.limits.elapsed is None:
+        yield
+        return
+    watch = resource_limits.Watch(math.inf, elapsed=work.limits.elapsed)
+    try:
+        with resource_limits.elsewhere(), watch.watching():
+            yield
+    except resource_limits.Expired:
+        code = work.salvage()
+        if code is not None:
+            context.exit(code)
+        raise DiagnosticError(_too_much(work, memory=False).diagnostics) from None
+
+
+def _watch(done: threading.Event, work: _Work) -> None:
     """Ends the process when it has worked too long, or waited for something that does not come.
 
     Work is counted in processor time, so that a busy machine does not change what is refused.
     """
-    started, began = time.process_time(), time.monotonic()
-    last = began + _PATIENCE * limits.seconds
-    left = limits.seconds
+    started, began, limits = time.process_time(), time.monotonic(), work.limits
+    timed = limits.elapsed is not None
+    left = limits.seconds if limits.elapsed is None else limits.elapsed
+    last = math.inf if timed else began + _PATIENCE * limits.seconds
     shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     shown = False
     while left > 0 and time.monotonic() < last:
@@ -97,14 +157,17 @@ def _watch(done: threading.Event, what: str, limits: Limits, form: str) -> None:
         if ended and not shown:
             return
         if shows:
-            _show("" if ended else _progress(what, time.monotonic() - began))
+            _show("" if ended else _progress(work.what, time.monotonic() - began))
             shown = True
         if ended:
             return
-        left = limits.seconds - (time.process_time() - started)
+        if limits.elapsed is None:
+            left = limits.seconds - (time.process_time() - started)
+        else:
+            left = limits.elapsed - (time.monotonic() - began)
     if shown:
         _show("")
-    _expire(what, limits, form)
+    _expire(work)
 
 
 def _progress(what: str, seconds: float) -> str:
@@ -126,24 +189,29 @@ def _show(text: str) -> None:
     sys.stderr.flush()
 
 
-def _expire(what: str, limits: Limits, form: str) -> None:
-    from dsfc.cli.failure import formatted
+def _expire(work: _Work) -> None:
+    code = None
+    try:
+        code = work.salvage()
+        if code is None:
+            from dsfc.cli.failure import formatted
 
-    problem = _too_much(f"time to {what}", "more", f"{limits.seconds:g} s")
-    sys.stdout.flush()
-    sys.stderr.write(formatted(problem.diagnostics, form) + "\n")
-    sys.stderr.flush()
-    os._exit(1)
+            problem = _too_much(work, memory=False)
+            sys.stderr.write(formatted(problem.diagnostics, work.form) + "\n")
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(1 if code is None else code)
 
 
-def _too_much(what: str, size: str, bound: str) -> DiagnosticError:
+def _too_much(work: _Work, memory: bool) -> DiagnosticError:
     from dsfc import current_span
-    from dsfc.diagnostics.catalogue import Limit
     from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.resource_limits import exceeded
     from dsfc.source import NOWHERE
 
     place = current_span.innermost() or NOWHERE
-    return DiagnosticError((Limit(place, what=what, size=size, bound=bound),))
+    return DiagnosticError((exceeded(work.what, work.limits, place, memory, work.more),))
 
 
 def _limit_memory(size: int) -> Callable[[], None]:

@@ -21,10 +21,10 @@ from math import lcm
 from dsfc.prover.field import Element, Exponents, ring
 from dsfc.trusted.claim import CellMonomial, Row
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import LAG, STATE, shifted
 from dsfc.trusted.invariant import Columns, cleared, columns, difference
 from dsfc.trusted.polynomial import IMAGINARY, ZERO, Polynomial, Quotient, unit
 from dsfc.trusted.statement import WrittenClaim
-from dsfc.trusted.symbols import LAG, STATE, shifted
 
 ROW_LIMIT = 160
 """Rows of one invariant."""
@@ -63,6 +63,8 @@ class _Closure:
         self.ring = ring(_names(statement))
         self.rows: list[tuple[CellMonomial, Vector]] = []
         self.imaginary = IMAGINARY in self.ring.names
+        self.roots = statement.roots
+        self.rooted = any(self.roots.of(name) for name in self.ring.names)
 
     def run(self) -> tuple[Row, ...] | Differs:
         """Closes the difference."""
@@ -138,7 +140,22 @@ class _Closure:
 
     def _times(self, p: Element, q: Element) -> Element:
         out = p * q
-        return self._without_squares(out) if self.imaginary else out
+        out = self._without_squares(out) if self.imaginary else out
+        return self._without_powers(out) if self.rooted else out
+
+    def _without_powers(self, p: Element) -> Element:
+        """The same value with the known powers of roots put in."""
+        return self._element(self.roots.reduced(Quotient(self._polynomial(p))).num)
+
+    def _element(self, p: Polynomial) -> Element:
+        position = {name: k for k, name in enumerate(self.ring.names)}
+        terms: dict[Exponents, int] = {}
+        for m, c in p.terms.items():
+            powers = [0] * len(position)
+            for name, exponent in m:
+                powers[position[name]] = exponent
+            terms[tuple(powers)] = c.numerator
+        return self.ring.element(terms)
 
     def _without_squares(self, p: Element) -> Element:
         """The same value with i² replaced by −1."""
@@ -164,7 +181,9 @@ class _Closure:
 
     def _split(self, target: Columns) -> list[Vector]:
         """Rows of the moment before: one for each monomial in what the present token has alone."""
-        cleared = _cleared(target)
+        cleared = {
+            cells: self.roots.reduced(Quotient(p)).num for cells, p in _cleared(target).items()
+        }
         parts: dict[tuple[tuple[str, int], ...], dict[CellMonomial, dict[Exponents, int]]] = {}
         position = {name: k for k, name in enumerate(self.ring.names)}
         for cells, p in cleared.items():
@@ -233,7 +252,7 @@ def _names(statement: WrittenClaim) -> tuple[str, ...]:
     for q in (*steady.step.values(), *outputs, *known.values()):
         names |= {name for name in q.names if STATE not in name}
     out = set()
-    for name in names:
+    for name in statement.roots.closed(names):
         while "0" not in LAG.findall(name):
             out.add(name)
             if not LAG.search(name):

@@ -13,9 +13,10 @@ from dsfc.trusted.claim import Claim, Coefficient, Condition
 from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import Conditions, reach
 from dsfc.trusted.generalize_inputs import LABELS, system_of
+from dsfc.trusted.generator_names import STATE, lags, shifted
 from dsfc.trusted.polynomial import Polynomial, Quotient, generator
 from dsfc.trusted.statement import written
-from dsfc.trusted.symbols import STATE, Symbols, lags, shifted
+from dsfc.trusted.symbols import Symbols
 
 
 def condition(p: Polynomial, solved: str) -> Condition:

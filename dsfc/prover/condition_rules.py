@@ -14,8 +14,8 @@ from dsfc.prover.subsumes import Kinds
 from dsfc.prover.verdict import Instance, NotAnInstance
 from dsfc.trusted.claim import Conditional, ConstantSequence
 from dsfc.trusted.comparable import slots
+from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import ZERO, Quotient, generator
-from dsfc.trusted.symbols import LEAF, lags, shifted
 
 _ENTRIES = re.compile(r"    \w+ = \[|    \w+ = -?\d")
 """The entries of an array at a point."""

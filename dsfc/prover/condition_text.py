@@ -15,9 +15,9 @@ from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import OTHER, array_names
 from dsfc.trusted.conditions import Conditions, reach
 from dsfc.trusted.generalize_inputs import LABELS, range_of, system_of
+from dsfc.trusted.generator_names import lags, shifted
 from dsfc.trusted.polynomial import Monomial, Polynomial, Quotient, generator, number
 from dsfc.trusted.statement import WrittenClaim
-from dsfc.trusted.symbols import lags, shifted
 from dsfc.trusted.witness import stored_axes
 
 _LEAF = re.compile(r"((?:[ABb]:)?[A-Za-z_]\w*|[κγ])\[([\d,]*)\](?:@(\d))?")

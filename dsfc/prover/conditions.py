@@ -44,12 +44,13 @@ from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import array_names, own_parameters, positive, slots
 from dsfc.trusted.conditions import CONSTANT, Conditions
 from dsfc.trusted.generalize_inputs import LABELS, system_of
+from dsfc.trusted.generator_names import LONGEST_LAG, STATE, lags, shifted
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import Markov
 from dsfc.trusted.statement import state, written
 from dsfc.trusted.substitute_parameters import substitute_parameters
-from dsfc.trusted.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
+from dsfc.trusted.symbols import Symbols
 
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
 """An entry of an input at a token, inside the name of a generator."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from dsfc.current_search import begins
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
 from dsfc.prover.defined import where_defined
 from dsfc.prover.gauge import forced, with_gauge
 from dsfc.prover.points import with_points
-from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
+from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, reads_back, refute
 from dsfc.prover.relations import laws, relation
 from dsfc.prover.sizes import (
     NONE_GIVEN,
@@ -47,6 +48,14 @@ from dsfc.trusted.witness import LENGTH_LIMIT, stored_axes
 SMALL = 48
 """Terms of a coefficient of rows, where Markov parameters are another way."""
 
+Tell = Callable[[Verdict, str], None]
+"""Takes a verdict as soon as it is found, and what is still to be examined."""
+
+
+def unheard(verdict: Verdict, left: str) -> None:
+    """Takes no note of a verdict."""
+
+
 DIFFER = "the outputs differ as functions of free generators"
 """The reason where no rule is missing and the outputs still differ as texts."""
 
@@ -57,6 +66,7 @@ def equivalent(
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
+    tell: Tell = unheard,
 ) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
@@ -74,15 +84,18 @@ def equivalent(
         conditions: whether conditions under which they are equal are looked for where they are not
             equal in general.
         sizes: of some axes, by name; the question is about these sizes alone.
+        tell: takes each verdict that stands when more is examined, which may take long.
 
     Raises:
         ValueError: there is no axis of a name, or no sizes with those given keep what is declared.
     """
     check_given(a, b, sizes)
-    verdict = _in_general(a, b, names, sizes)
+    verdict = _in_general(a, b, names, sizes, tell)
     if isinstance(verdict, Proved | AtSizes):
         return where_defined(verdict)
     if conditions and isinstance(verdict, Refuted | Unknown):
+        tell(verdict, "conditions under which they are equal")
+        begins("conditions")
         with suppress(ValueError):
             return _under_conditions(Claim(a, b, names, ()), verdict, sizes)
     return verdict
@@ -171,8 +184,13 @@ def _proved_for(
 
 
 def _in_general(
-    a: System, b: System, names: tuple[tuple[str, str], ...], fixed_sizes: Mapping[str, int]
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...],
+    fixed_sizes: Mapping[str, int],
+    tell: Tell,
 ) -> Verdict:
+    begins("one text up to names")
     try:
         claim = Claim(a, b, names, chosen(a, b, 2, fixed_sizes))
         comparable(claim)
@@ -181,18 +199,25 @@ def _in_general(
     same = _same(claim)
     if same is not None:
         return same
+    begins("short sequences")
     early = _refute(claim, QUICK, (chosen(a, b, 1, fixed_sizes),))
     if isinstance(early, Refuted):
         return early
     start = replace(claim, sizes=small(a, b, 2))
+    begins("a proof over the values of linear maps")
     verdict = _prove(start, entries=False)
     if isinstance(verdict, Proved):
         return verdict
+    if isinstance(verdict, AtSizes):
+        tell(where_defined(verdict), "sizes beyond these")
+    begins("longer sequences and larger sizes")
     late = _refute_further(claim, fixed_sizes, verdict)
     if isinstance(late, Refuted):
         return late
     witness, reasons = f"a witness: {late}", list[str]()
     for entries in (False, True):
+        if entries:
+            begins("a proof over the entries of matrices")
         other = _prove(start, entries=True) if entries else verdict
         if isinstance(other, Proved):
             return other
@@ -229,7 +254,7 @@ def _refute_further(
     fixed = [name for name, why in counts.items() if isinstance(why, str)]
     sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, fixed_sizes))))
     found_further = _refute(claim, FURTHER, sizes)
-    last = 1 + taps(claim, sizes)
+    last = 1 + reads_back(claim, sizes)
     if isinstance(found_further, Refuted) or last <= FURTHER.longest:
         return found_further
     return _refute(claim, replace(FURTHER, shortest=last, longest=last), sizes)

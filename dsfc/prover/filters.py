@@ -14,9 +14,9 @@ from dsfc.prover.condition_polynomials import condition
 from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import own_parameters, slots
 from dsfc.trusted.conditions import Conditions
+from dsfc.trusted.generator_names import STATE, lags
 from dsfc.trusted.polynomial import Quotient, generator
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import STATE, lags
 
 
 def filters(claim: Claim) -> Iterator[Claim]:

@@ -18,10 +18,10 @@ from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import NOT_ZERO, Conditions, reach
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import LABELS, system_of
+from dsfc.trusted.generator_names import LEAF
 from dsfc.trusted.polynomial import Polynomial, generator
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.necessary import check_necessary
-from dsfc.trusted.symbols import LEAF
 from dsfc.trusted.witness import stored_axes
 
 NO_ROWS = Invariant((), False)

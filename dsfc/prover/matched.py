@@ -25,12 +25,13 @@ from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.claim import Claim, Coefficient
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import LEAF, STATE, lags
 from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import written
 from dsfc.trusted.substitute_parameters import substitute_parameters
-from dsfc.trusted.symbols import LEAF, STATE, Symbols, lags
+from dsfc.trusted.symbols import Symbols
 
 ROUNDS = 24
 """Times that the two mixers are written out, with more values each time."""

@@ -26,7 +26,10 @@ from dsfc.prover.factors import factors
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import own_parameters
+from dsfc.trusted.elementary import IMAGINARY_UNIT
+from dsfc.trusted.generator_names import STATE
 from dsfc.trusted.polynomial import (
+    HALF,
     IMAGINARY,
     ONE,
     ZERO,
@@ -40,7 +43,7 @@ from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.constant_sequence import own_axes
 from dsfc.trusted.rules.markov import Markov, Vector
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import HALF, IMAGINARY_UNIT, STATE, Symbols
+from dsfc.trusted.symbols import Symbols
 
 MOST = 4
 """State entries of one part."""

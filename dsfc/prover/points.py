@@ -26,11 +26,11 @@ from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach, read
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
+from dsfc.trusted.generator_names import lags, shifted
 from dsfc.trusted.polynomial import Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated, inside
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.symbols import lags, shifted
 from dsfc.trusted.witness import in_range, stored_axes
 
 DRAWS = 24

@@ -10,22 +10,25 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.json import encode
-from dsfc.expr.tree import Field, Fir
+from dsfc.expr.tree import Expr, Field, Fir, Ref
 from dsfc.prover.verdict import Refuted
+from dsfc.system.ir import System
 from dsfc.system.known import fixed
 from dsfc.trusted.claim import Certificate, Claim, Number, Witness
 from dsfc.trusted.comparable import array_names, comparable
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import shifted
 from dsfc.trusted.polynomial import Quotient, TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import written
-from dsfc.trusted.symbols import Symbols, shifted
+from dsfc.trusted.symbols import Symbols
 from dsfc.trusted.witness import LENGTH_LIMIT, check_witness, execute, in_range, place_of
 
 HEIGHTS = (
@@ -110,12 +113,45 @@ def _fits(claim: Claim, last: bool) -> bool:
     return True
 
 
-def taps(claim: Claim, sizes: tuple[Sizes, ...]) -> int:
-    """Returns how many tokens back a filter of a definition reads at some sizes, at most."""
-    read = (d.value for system in (claim.a, claim.b) for d in system.definition)
-    axes = {e.axis.name for value in read for e in walk(value) if isinstance(e, Fir)}
-    back = max((dict(at)[name] - 1 for at in sizes for name in axes), default=0)
+def reads_back(claim: Claim, sizes: tuple[Sizes, ...]) -> int:
+    """Returns how many tokens back definitions read at some sizes, through one another, at most.
+
+    What a state holds of its own past is left out.
+    """
+    systems = claim.a, claim.b
+    back = max(
+        (_Back(s, dict(at)).of(s.outputs[0].name) for s in systems for at in sizes), default=0
+    )
     return min(back, LENGTH_LIMIT - 1)
+
+
+class _Back:
+    """How far back each value of a mixer reads at some sizes."""
+
+    def __init__(self, system: System, sizes: Mapping[str, int]) -> None:
+        self._read: dict[str, list[Expr]] = {}
+        for d in system.definition:
+            self._read.setdefault(d.name, []).append(d.value)
+        self._sizes = sizes
+        self._known: dict[str, int] = {}
+
+    def of(self, name: str) -> int:
+        """Returns it for a name; 0 where it is asked for while it is looked for."""
+        if name not in self._known:
+            self._known[name] = 0
+            lags = [0]
+            for value in self._read.get(name, ()):
+                for e in walk(value):
+                    if isinstance(e, Fir):
+                        lags.append(self._sizes[e.axis.name] - 1 + self._inside(e.arg, name))
+                    if isinstance(e, Ref) and e.name != name and e.at is not None:
+                        lags.append(abs(e.at.lag) + self.of(e.name))
+            self._known[name] = max(lags)
+        return self._known[name]
+
+    def _inside(self, arg: Expr, name: str) -> int:
+        read = (e.name for e in walk(arg) if isinstance(e, Ref) and e.name != name)
+        return max(map(self.of, read), default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

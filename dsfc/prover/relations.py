@@ -14,10 +14,11 @@ from math import lcm
 from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim, Coefficient, Invariant, Relation
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import STATE, lags
 from dsfc.trusted.laws import EQUAL, MOVES, SCALES, Law, law
 from dsfc.trusted.polynomial import ONE, ZERO, Polynomial, Quotient, constant, divided, unit
 from dsfc.trusted.statement import both_systems, state
-from dsfc.trusted.symbols import STATE, Call, Symbols, lags
+from dsfc.trusted.symbols import Call, Symbols
 
 CALL_LIMIT = 32
 """Calls of functions of states whose arguments are looked at."""

@@ -17,9 +17,10 @@ from dsfc.prover.equation_names import affects, arrays, is_factor, split
 from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters, positive, slots
+from dsfc.trusted.generator_names import LEAF, STATE, lags
 from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator, number
 from dsfc.trusted.polynomial import unit as unit_monomial
-from dsfc.trusted.symbols import LEAF, STATE, Symbols, lags
+from dsfc.trusted.symbols import Symbols
 
 DEPTH = 12
 """Functions inside one another that are undone."""

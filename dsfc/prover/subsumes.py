@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
+from dsfc.current_search import begins
 from dsfc.expr.declarations import Tensor
 from dsfc.expr.tree import Field
 from dsfc.prover.closure import Differs, close
@@ -56,12 +57,18 @@ class Kinds:
         back: SUB with the two exchanged.
         slots: inputs that the second alone has, and that the first alone has. Where there are some
             SUB is SLOT: they are taken for functions of the last tokens, to be chosen.
+        left: what was still to be examined when time was up.
     """
 
     equal: Verdict
     forth: Subsumption | None
     back: Subsumption | None
     slots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    left: str = ""
+
+
+def unheard(kinds: Kinds) -> None:
+    """Takes no note of what is known."""
 
 
 def kinds(
@@ -70,6 +77,7 @@ def kinds(
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
+    tell: Callable[[Kinds], None] = unheard,
 ) -> Kinds:
     """Decides whether two mixers are equal, and if not, whether one is a case of the other.
 
@@ -79,13 +87,19 @@ def kinds(
         names: name in b → name in a, see `dsfc.prover.equivalent.equivalent`.
         conditions: whether conditions are looked for too, those that make one a case among them.
         sizes: of some axes, see `dsfc.prover.equivalent.equivalent`.
+        tell: takes what is known whenever more is, for whoever ends the search.
 
     Raises:
         ValueError: the sizes given are none of the two.
     """
-    verdict = equivalent(a, b, names, conditions, sizes)
+    verdict = equivalent(
+        a, b, names, conditions, sizes, lambda v, left: tell(Kinds(v, None, None, left=left))
+    )
     if isinstance(verdict, Equal | ProvedWhereDefined):
         return Kinds(verdict, None, None)
+    cases = "whether one is a case of the other"
+    tell(Kinds(verdict, None, None, left=cases))
+    begins(cases)
     forth: Subsumption
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
         forth = Instance(verdict.certificate)
@@ -96,7 +110,10 @@ def kinds(
         tuple(slots(Claim(pair[0], pair[1], pair[2], ())))
         for pair in ((a, b, names), (b, a, backwards))
     )
-    return Kinds(verdict, forth, subsumes(b, a, backwards, conditions, sizes), (own[0], own[1]))
+    later = Unknown("time was up before this was examined", (), "more time")
+    tell(Kinds(verdict, forth, later, (own[0], own[1]), "whether the second is a case"))
+    back = subsumes(b, a, backwards, conditions, sizes)
+    return Kinds(verdict, forth, back, (own[0], own[1]))
 
 
 def subsumes(

@@ -44,19 +44,21 @@ def kinds_report(kinds: Kinds, a: str, b: str) -> str:
         a: what to call the first mixer.
         b: what to call the second.
     """
+    left = f"time was up before more was examined: {kinds.left}\n" if kinds.left else ""
     if kinds.forth is None or kinds.back is None:
-        return ""
+        return left
     lines = [f"ISO  each is a case of the other: {_both(kinds)}"]
     lines += _within(kinds.forth, kinds.slots[0], a, b)
     lines += _within(kinds.back, kinds.slots[1], b, a)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + left
 
 
 def kinds_json(kinds: Kinds) -> dict[str, Any]:
     """Returns the same for tools, by statement."""
+    left = {"left": kinds.left} if kinds.left else {}
     if kinds.forth is None or kinds.back is None:
-        return {}
-    return {
+        return left
+    return left | {
         "ISO": {"verdict": _both(kinds)},
         "SUB": _json(kinds.forth, kinds.slots[0]),
         "SUB exchanged": _json(kinds.back, kinds.slots[1]),

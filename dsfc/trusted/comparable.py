@@ -182,6 +182,11 @@ def _promised(claim: Claim, what: Constraint) -> frozenset[str]:
     )
 
 
+def nonneg(claim: Claim) -> frozenset[str]:
+    """Names of generators of what one declares at least 0."""
+    return _promised(claim, Constraint.NONNEG) | positive(claim)
+
+
 def units(claim: Claim) -> frozenset[str]:
     """Names of generators of what one declares in (0, 1)."""
     return _promised(claim, Constraint.UNIT)

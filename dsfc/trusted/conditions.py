@@ -21,10 +21,19 @@ from fractions import Fraction
 from functools import partial
 
 from dsfc.trusted.claim import Coefficient, Condition
+from dsfc.trusted.generator_names import (
+    CALL,
+    LAG,
+    LEAF,
+    LONGEST_LAG,
+    STATE,
+    lags,
+    shifted,
+)
 from dsfc.trusted.padded import padded
 from dsfc.trusted.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import CALL, LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
+from dsfc.trusted.symbols import Symbols
 
 CONSTANT = re.compile(r"[κγ]\[\d{1,4}\]")
 """Names of the numbers that are a claim's own; no spec can spell them."""

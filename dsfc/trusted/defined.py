@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dsfc.expr.tree import Div, Expr, Field, Num, Pow, Prim
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import IMAGINARY, ONE, Quotient, generator
-from dsfc.trusted.symbols import HALF, LEAF, Symbols, lags
+from dsfc.trusted.generator_names import LEAF, lags
+from dsfc.trusted.polynomial import HALF, IMAGINARY, ONE, Quotient, generator
+from dsfc.trusted.symbols import Symbols
 
 TOTAL = frozenset(
     "exp expm1 exprel exprel_slope sin cos cis cplx conj re im abs sign pi sigmoid softplus"

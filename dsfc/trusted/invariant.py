@@ -25,14 +25,15 @@ from fractions import Fraction
 from dsfc.trusted.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.trusted.conditions import read as polynomial
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import STATE, lags, shifted
 from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.laws import law
 from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.roots import NO_ROOTS, Roots
 from dsfc.trusted.size_induction import size_induction
 from dsfc.trusted.small_model_bound import unproved
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.symbols import STATE, lags, shifted
 
 Columns = Mapping[CellMonomial, Quotient]
 """Product of state entries → coefficient."""
@@ -131,11 +132,12 @@ def check_rows(statement: WrittenClaim, proof: Invariant) -> None:
         # A pivot that conditions at other tokens make 0 would let anything follow.
         if statement.conditions.touches(next(iter(earlier.values())).names):
             raise Rejected("the pivot of a row holds what a condition gives a value")
+    roots = statement.roots
     for row in rows:
-        if not vanishes(after(row, statement.steady.step, known), before):
+        if not vanishes(after(row, statement.steady.step, known), before, roots):
             raise Rejected("a row is not kept by the update")
     for left, right in statement.steady.outputs:
-        if not vanishes(columns(difference(left, right)), before):
+        if not vanishes(columns(difference(left, right)), before, roots):
             raise Rejected("the outputs differ where the rows vanish")
 
 
@@ -155,6 +157,8 @@ def _check_rows(statement: WrittenClaim, rows: list[ReadRow]) -> None:
             raise Rejected("a row does not have its pivot")
         if not row.pivot:
             raise Rejected("a row has no state in its pivot")
+        if not statement.roots.regular(row.terms[row.pivot]):
+            raise Rejected("the pivot of a row may divide 0")
         for cell_monomial, coefficient in row.terms.items():
             if any(cell not in cells for cell in cell_monomial):
                 raise Rejected("a row names a state that does not exist")
@@ -172,7 +176,7 @@ def _check_start(statement: WrittenClaim, rows: list[ReadRow]) -> None:
     values = rolled_out(statement)
     known = statement.conditions.at(statement.window - 1)
     for row in rows:
-        if _joined(row).substituted(values).substituted(known):
+        if statement.roots.reduced(_joined(row).substituted(values).substituted(known)):
             raise Rejected("a row does not vanish at the start")
 
 
@@ -187,7 +191,8 @@ def rolled_out(statement: WrittenClaim) -> Mapping[str, Quotient]:
         known = statement.conditions.at(token)
         earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
         for left, right in moment.outputs:
-            if difference(left, right).substituted(earlier).substituted(known):
+            apart = difference(left, right).substituted(earlier).substituted(known)
+            if statement.roots.reduced(apart):
                 raise Rejected("the outputs differ at one of the first tokens")
         values = {
             name: q.substituted(earlier).substituted(known) for name, q in moment.step.items()
@@ -264,7 +269,7 @@ def columns(q: Quotient) -> Columns:
     return {cells: Quotient(Polynomial(terms), q.den) for cells, terms in parts.items()}
 
 
-def vanishes(target: Columns, rows: list[Columns]) -> bool:
+def vanishes(target: Columns, rows: list[Columns], roots: Roots = NO_ROOTS) -> bool:
     """Returns whether a combination of rows in reduced echelon form, given pivot first, is target.
 
     Multipliers are read off the pivots.
@@ -277,7 +282,7 @@ def vanishes(target: Columns, rows: list[Columns]) -> bool:
         multiplier = left[pivot] / row[pivot]
         for cells, coefficient in row.items():
             left[cells] = left.get(cells, ZERO) - multiplier * coefficient
-    return not any(left.values())
+    return not any(roots.reduced(q) for q in left.values())
 
 
 def _shifted(row: ReadRow, known: Mapping[str, Quotient]) -> Columns:

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from dsfc.trusted.claim import Coefficient, Relation
 from dsfc.trusted.conditions import read
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import STATE, lags
 from dsfc.trusted.polynomial import ONE, ZERO, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import STATE, Call, Symbols, lags
+from dsfc.trusted.symbols import Call, Symbols
 
 SCALES: Mapping[str, tuple[int, int]] = {
     "abs": (1, 1), "relu": (1, 1), "max": (1, 1), "min": (1, 1), "sqrt": (2, 1), "sign": (1, 0),

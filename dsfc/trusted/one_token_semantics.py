@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import islice
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
@@ -36,14 +37,16 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.comparable import array_names, positive, units
+from dsfc.trusted.comparable import array_names, nonneg, positive, units
 from dsfc.trusted.defined import TOTAL, Defined, partial_functions
 from dsfc.trusted.entries import Entries, Index, Obstacle
+from dsfc.trusted.exponents import Exponentials, has_exponentials, has_states
 from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.generator_names import LONGEST_LAG, STATE
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, number, total
 from dsfc.trusted.read_out_field import read_out_field
 from dsfc.trusted.substitute_parameters import literals
-from dsfc.trusted.symbols import LONGEST_LAG, STATE, GeneratorIndices, Symbols
+from dsfc.trusted.symbols import GeneratorIndices, Symbols
 
 NO_VALUES: Mapping[str, Quotient] = {}
 """Nothing is put in the place of a parameter."""
@@ -89,18 +92,22 @@ class OneTokenSemantics(Entries[Quotient]):
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
-        self.positive, self.units = positive(claim), units(claim)
+        self.positive, self.units, self.nonneg = positive(claim), units(claim), nonneg(claim)
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         self.fields = {b.state: b.field for b in self.system.blocks}
         for stage in self.system.stages:
             if stage.direction < 0:
                 raise Obstacle("a state runs backwards in time")
-        if sum(1 for b in self.system.blocks for _ in self.places(b.axes)) > CELL_LIMIT:
+        self._adding = has_exponentials(self.system)
+        self._exponentials = Exponentials(symbols, self._added, self._kept)
+        held_in = ((b, at) for b in self.system.blocks for at in self.places(b.axes))
+        self._entries = {self._cell(*e): e for e in islice(held_in, CELL_LIMIT + 1)}
+        if len(self._entries) > CELL_LIMIT:
             raise Obstacle(f"there are more than {CELL_LIMIT} entries of states")
         self._new: dict[str, Mapping[tuple[int, ...], Quotient]] = {}
-        self._state_readers: dict[str, bool] = {}
         self._registers: dict[str, Callable[[], Quotient]] = {}
+        self._opened, self._state_readers = set[str](), dict[str, bool]()
 
     def memo_key(self) -> object:
         """Returns the lag at which a definition is written out, and what it is written out for."""
@@ -138,8 +145,8 @@ class OneTokenSemantics(Entries[Quotient]):
         where = ",".join(map(str, at))
         positive = same in self.positive
         spelled = GeneratorIndices(tuple(zip((a.name for a in axes), at, strict=True)))
-        real, unit = kind is Field.REAL, same in self.units
-        return self.symbols.leaf(f"{same}[{where}]{when}", real, positive, spelled, unit)
+        real, unit, nonneg = kind is Field.REAL, same in self.units, same in self.nonneg
+        return self.symbols.leaf(f"{same}[{where}]{when}", real, positive, spelled, unit, nonneg)
 
     def ref(self, ref: Ref, at: Index) -> Quotient:
         """Returns a value at a lag: 0 before the first token, registers where it reads states."""
@@ -387,6 +394,7 @@ class OneTokenSemantics(Entries[Quotient]):
             for at in self.places(block.axes):
                 value = self._new[block.state][tuple(at.values())]
                 self._keep(out, self._cell(block, at), value, block.field)
+                out |= self._exponentials.after(self._cell(block, at)) if self._adding else {}
         kinds = {s.name: s.field for s in self.system.streams}
         while left := [name for name in self._registers if name not in out]:
             for name in left:
@@ -394,6 +402,23 @@ class OneTokenSemantics(Entries[Quotient]):
                 with self._update():
                     self._keep(out, name, self._registers[name](), kinds[stream])
         return out
+
+    def _added(self, cell: str) -> Quotient | None:
+        """What the token adds to an entry of a state, None where it does not only add up."""
+        block, at = self._entries.get(cell, (None, {}))
+        if block is None or block.field is not Field.REAL or block.state in self._opened:
+            return None
+        if block.state not in self._new:
+            self._opened.add(block.state)
+            self._stage(block.state)
+            self._opened.remove(block.state)
+        place = tuple(at[a] for a in block.axes)
+        added = self._new[block.state][place] - self._old(block)[place]
+        return None if has_states(added) else added
+
+    def _kept(self, cell: str, name: str) -> Quotient:
+        block, at = self._entries[cell]
+        return self._before(name, Field.REAL, _spelled(at, block.axes))
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:
         out[name] = value
@@ -446,6 +471,8 @@ class OneTokenSemantics(Entries[Quotient]):
                 return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
             case Post(name=name) if self.defined is not None and name not in TOTAL:
                 raise Obstacle(f"`{name}` of states may leave b without a value")
+            case Post("exp", (arg,), None) if self._adding:
+                return self._exponentials.of(self.read(arg, at))
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
                 return self.symbols.primitive(name, values, read_out_field(r, self.fields))

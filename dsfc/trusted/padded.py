@@ -11,9 +11,9 @@ from __future__ import annotations
 from dsfc.expr.declarations import Constraint
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import slots
+from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import ZERO, Quotient
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import LEAF, lags, shifted
 
 
 def check_padded(claim: Claim) -> None:

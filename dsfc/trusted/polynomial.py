@@ -403,6 +403,7 @@ def number(value: Fraction | int) -> Quotient:
 
 
 ZERO, ONE, MINUS_ONE = Quotient(POLYNOMIAL_ZERO), Quotient(POLYNOMIAL_ONE), Quotient(constant(-1))
+HALF = number(Fraction(1, 2))
 
 
 def total(parts: Iterable[Quotient]) -> Quotient:

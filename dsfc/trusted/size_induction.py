@@ -25,13 +25,14 @@ from functools import partial
 
 from dsfc.trusted.claim import CellMonomial, Claim
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import LONGEST_LAG, shifted
 from dsfc.trusted.index_form import Form, NoCount
 from dsfc.trusted.index_values import OTHERWISE, entries_of
 from dsfc.trusted.one_step import OneStep, entries, nothing
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial
 from dsfc.trusted.small_model_bound import along, carried, kinds_of
 from dsfc.trusted.statement import WrittenClaim
-from dsfc.trusted.symbols import LONGEST_LAG, Symbols, shifted
+from dsfc.trusted.symbols import Symbols
 
 Terms = Mapping[CellMonomial, Polynomial]
 """A row: product of state entries → coefficient."""

@@ -15,6 +15,7 @@ from dsfc.trusted.comparable import comparable, never_zero_arrays, side_names
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.defined import Defined
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import LEAF
 from dsfc.trusted.laws import (
     EQUAL,
     Law,
@@ -28,8 +29,9 @@ from dsfc.trusted.laws import (
 from dsfc.trusted.one_token_semantics import NO_VALUES, OneTokenSemantics
 from dsfc.trusted.polynomial import Quotient
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.roots import NO_ROOTS, Roots
 from dsfc.trusted.substitute_parameters import substitute_parameters
-from dsfc.trusted.symbols import LEAF, Call, Related, Symbols
+from dsfc.trusted.symbols import Call, Related, Symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,11 @@ class WrittenClaim:
     def window(self) -> int:
         """How many tokens back from a token the steady step reads, at least 1."""
         return len(self.first)
+
+    @property
+    def roots(self) -> Roots:
+        """Generators of which a power is known; under conditions all are taken for free."""
+        return NO_ROOTS if self.conditions.polynomials else self.symbols.roots
 
 
 def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenClaim:

@@ -17,9 +17,10 @@ from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters
 from dsfc.trusted.conditions import LIMIT, Conditions, read
 from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.generator_names import CALL, LEAF, STATE
 from dsfc.trusted.polynomial import ONE, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import CALL, LEAF, STATE, Symbols
+from dsfc.trusted.symbols import Symbols
 from dsfc.trusted.witness import stored_axes
 
 _LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")

@@ -1,10 +1,11 @@
 """The generators that scalars are made of, and the laws that turn primitives into them.
 
-    e^{Σ c m}    Π (e^m)^c, one generator per monomial m (and per denominator of c)
+    e^{Σ c m}    Π (e^m)^c, a generator per monomial m and denominator of c: see `roots`
     e^{c log p}  p^c for an integer c
     log p        a generator, where p is positive term by term; other logarithms are opaque
     σ, softplus, silu, tanh, expm1, log1p, exprel, sin, cos, cis    by their definitions from these
     x^a          e^{a log x} where x is positive term by term
+    |x|, relu, max, min, sign, √x    see `signs`
     anything else   opaque: one generator per argument
 
 Each law is an identity of functions wherever both sides are defined, so equal quotients are equal
@@ -18,7 +19,6 @@ name that starts with `$` is an entry of a state before the token.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ from fractions import Fraction
 from dsfc.expr.interval import POSITIVE, REALS
 from dsfc.expr.table import row
 from dsfc.expr.tree import Field
+from dsfc.trusted import elementary, signs
+from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import CALL, STATE
 from dsfc.trusted.polynomial import (
     IMAGINARY,
     ONE,
@@ -36,55 +39,17 @@ from dsfc.trusted.polynomial import (
     Monomial,
     Polynomial,
     Quotient,
+    constant,
     generator,
     number,
 )
+from dsfc.trusted.roots import Roots
 
-STATE = "$"
-"""Starts the name of an entry of a state; no spec can spell it."""
-
-CALL = "call<"
-"""Starts the name of a function of states; no spec can spell it."""
-
-LEAF = re.compile(r"([^\[\]@~]+)\[([\d,]*)\](?:@(\d))?")
-"""An entry of an input, parameter or buffer: its array, its indices, and how many tokens ago."""
-
-LAG = re.compile(r"@(\d)")
-"""A time index inside a name: i minus this many tokens."""
-
-LONGEST_LAG = 9
-"""Lags have one digit, so that renaming them keeps the order of terms inside names."""
-
-IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
-"""The number i, as a quotient."""
 HIGHEST = 16
 """Powers that are written in what is left to 1: see `Symbols.is_positive`."""
 
 BRANCHED = frozenset({"log", "log1p", "sqrt", "pow"})
 """Functions that complex numbers on the negative axis have another value of than real ones."""
-
-TWO, HALF = number(2), number(Fraction(1, 2))
-
-
-def lags(names: frozenset[str]) -> frozenset[int]:
-    """Returns the lags that names read."""
-    return frozenset(int(k) for name in names for k in LAG.findall(name))
-
-
-def shifted(name: str, by: int) -> str:
-    """Returns the name of the same thing `by` tokens earlier.
-
-    Raises:
-        Obstacle: a lag leaves the digits.
-    """
-
-    def moved(match: re.Match[str]) -> str:
-        lag = int(match[1]) + by
-        if not 0 <= lag <= LONGEST_LAG:
-            raise Obstacle(f"a value is read {lag} tokens back, more than {LONGEST_LAG}")
-        return f"@{lag}"
-
-    return LAG.sub(moved, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +93,7 @@ class Symbols:
         spelled: generator → the indices that it has, and those of its arguments that it has not.
         reach: the first token that is like all later ones: how far back one reads. The names of
             generators do not say it of `first`, nor of what is the same at all tokens but 0 before.
+        roots: generators of which a power is known.
         divisors: values of states that the second divides its output by, where it is claimed to
             have one.
     """
@@ -138,12 +104,14 @@ class Symbols:
         self._positive: dict[str, bool] = {IMAGINARY: False}
         self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -IMAGINARY_UNIT}
         self._units: set[str] = set()
-        self._roots: dict[str, int] = {}
+        self._nonneg: set[str] = set()
+        self._parts: dict[str, int] = {}
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
         self.spelled: dict[str, GeneratorIndices] = {}
         self.reach = 0
+        self.roots = Roots()
         self.divisors: list[Quotient] = []
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
@@ -156,10 +124,12 @@ class Symbols:
         positive: bool = False,
         spelled: GeneratorIndices = NO_INDEX,
         unit: bool = False,
+        nonneg: bool = False,
     ) -> Quotient:
         """Returns an independent generator; a complex one has a twin, its conjugate."""
         self._add(name, real, positive)
         self._units |= {name} if unit else set()
+        self._nonneg |= {name} if nonneg else set()
         self.spelled[name] = self.spelled[f"~{name}"] = spelled
         if not real:
             twin = f"~{name}"
@@ -188,6 +158,7 @@ class Symbols:
         """
         if self._is_call(args, real):
             return self._call(head, args, real, positive)
+        args = tuple(map(self.roots.reduced, args))
         name = f"{head}({','.join(a.text for a in args)})"
         self._add(name, real, positive)
         self.defined[name], self.spelled[name] = (head, args), spelled
@@ -199,6 +170,32 @@ class Symbols:
             self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
             self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
         return Quotient(generator(name))
+
+    def root(
+        self, head: str, args: tuple[Quotient, ...], degree: int, power: Quotient, real: bool
+    ) -> Quotient:
+        """Returns a function of what holds no states of which a power is known.
+
+        Args:
+            head: `abs`, `sqrt` or `pow`.
+            args: of the function.
+            degree: the exponent.
+            power: what it is to the power of this exponent.
+            real: whether it is real; then it is never negative.
+        """
+        out = self.opaque(head, args, real, positive=False)
+        (name,) = out.names
+        self.roots.add(name, degree, power)
+        if real:
+            self._nonneg.add(name)
+        else:
+            (twin,) = self.conjugate(out).names
+            self.roots.add(twin, degree, self.conjugate(power))
+        return out
+
+    def exponent(self, name: str) -> Quotient | None:
+        """Returns what a generator is the exponential of, None where it is none."""
+        return self._exponents.get(name)
 
     def _is_call(self, args: tuple[Quotient, ...], real: bool) -> bool:
         """Whether arguments hold states, or what is a function of them."""
@@ -282,6 +279,34 @@ class Symbols:
                 negative += exponent
         return negative % 2 == 0
 
+    def never_negative(self, q: Quotient) -> bool:
+        """Returns whether a value is real and at least 0: by its terms, or as |x| + x is."""
+        if not self.is_real(q):
+            return False
+        if self.positive(q):
+            return True
+        odd = [base for base, exponent in q.den.items() if exponent % 2]
+        return self._has_no_negative_terms(q.num) and all(map(self.is_positive, odd))
+
+    def _has_no_negative_terms(self, p: Polynomial) -> bool:
+        for name in sorted(p.names):
+            head, args = self.defined.get(name, ("", ()))
+            size = p.terms.get(((name, 1),), Fraction(0))
+            if head == "abs" and size > 0 and not args[0].den and self.is_real(args[0]):
+                rest = p + -(generator(name) * constant(size))
+                for turned in (args[0].num, -args[0].num):
+                    left = rest + -(turned * constant(size))
+                    if name not in left.names and self._no_term_is_negative(left):
+                        return True
+        return self._no_term_is_negative(p)
+
+    def _no_term_is_negative(self, p: Polynomial) -> bool:
+        def kept(name: str, exponent: int) -> bool:
+            even = exponent % 2 == 0 and self._real.get(name, False)
+            return even or self._positive.get(name, False) or name in self._nonneg
+
+        return all(c > 0 and all(kept(*f) for f in m) for m, c in p.terms.items())
+
     def _absolute(self, p: Polynomial) -> Quotient:
         """A polynomial that is positive or negative without its sign."""
         return Quotient(p if self.is_positive(p) else -p)
@@ -297,13 +322,13 @@ class Symbols:
         """Makes exponentials of multiples of each term of q powers of that term's, from now on."""
         for m, c in q.num.ordered:
             root = Quotient(Polynomial({m: Fraction(1)}), q.den)
-            self._roots[root.text] = c.denominator
+            self._parts[root.text] = c.denominator
 
     def exp(self, q: Quotient) -> Quotient:
         """Returns e^q as a product of generators."""
         if _with_states((q,)):
             return self.opaque("exp", (q,), self.is_real(q), positive=True)
-        out = ONE
+        q, out = self.roots.reduced(q), ONE
         for m, c in q.num.ordered:
             monomial = Quotient(Polynomial({m: Fraction(1)}), q.den)
             out = out * self._exponential(monomial, m, c)
@@ -314,7 +339,7 @@ class Symbols:
             argument = self._logarithms.get(m[0][0])
             if argument is not None:
                 return argument.power(int(c))
-        parts = self._roots.get(monomial.text, c.denominator)
+        parts = self._parts.get(monomial.text, c.denominator)
         parts = parts if parts % c.denominator == 0 else c.denominator
         root = monomial * number(Fraction(1, parts))
         name = f"exp({root.text})"
@@ -325,12 +350,20 @@ class Symbols:
             self.defined[name], self.spelled[name] = ("exp", (root,)), NO_INDEX
             if not real:
                 self._conjugate[name] = lambda: self.exp(self.conjugate(root))
+            if parts > 1 and monomial.text not in self._parts:
+                # (e^{x/4})² is e^{x/2}: one prime after the other.
+                prime = next(k for k in range(2, parts + 1) if parts % k == 0)
+                self.roots.add(name, prime, self.exp(root * number(prime)))
         return Quotient(generator(name)).power(int(c * parts))
 
     def log(self, q: Quotient) -> Quotient:
         """Returns the logarithm, split where every part is positive."""
-        if _with_states((q,)) or not self.positive(q):
-            return self.opaque("log", (q,), self.is_real(q), False)
+        q = q if _with_states((q,)) else self._of_sizes(self.roots.reduced(q))
+        if _with_states((q,)) or not (self.positive(q) or self._splits(q)):
+            out = self.opaque("log", (q,), self.is_real(q), False)
+            if not _with_states((q,)):
+                self._logarithms[next(iter(out.names))] = q
+            return out
         simple, rest = q.num.split()
         ((m, c),) = simple.terms.items()
         c = abs(c)
@@ -342,6 +375,28 @@ class Symbols:
         for base, exponent in q.den.items():
             out = out - self._logarithm(self._absolute(base)) * number(exponent)
         return out
+
+    def _of_sizes(self, q: Quotient) -> Quotient:
+        """A value with |g| for g in even powers, if logarithms of all its factors then add up."""
+        if not q.num or self.positive(q):
+            return q
+        c, parts = signs.factors(q)
+        out = number(c)
+        for p, exponent in parts:
+            part = Quotient(p)
+            real = exponent % 2 == 0 and self.is_real(part)
+            out = out * (signs.absolute(self, part) if real else part).power(exponent)
+        return out if self._splits(out) else q
+
+    def _splits(self, q: Quotient) -> bool:
+        """Whether a logarithm is that of each factor, as none is negative."""
+        if not q.num:
+            return False
+        c, parts = signs.factors(q)
+        return c > 0 and all(
+            self.is_positive(p) or (len(p.terms) == 1 and self.never_negative(Quotient(p)))
+            for p, _ in parts
+        )
 
     def _log_of_number(self, value: int) -> Quotient:
         out, prime = ZERO, 2
@@ -372,9 +427,11 @@ class Symbols:
         value = exponent.number
         if value is not None and value.denominator == 1 and abs(value) <= 64:
             return base.power(int(value))
-        states = _with_states((base, exponent))
+        states = self._is_call((base, exponent), real=True)
         if not states and self.positive(base) and self.is_real(exponent):
             return self.exp(exponent * self.log(base))
+        if value is not None and not states and 1 < value.denominator <= HIGHEST:
+            return signs.root(self, base, value.denominator).power(value.numerator)
         real = self.is_real(base) and self.is_real(exponent)
         return self.opaque("pow", (base, exponent), real, False)
 
@@ -394,15 +451,15 @@ class Symbols:
     def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
         """Returns an elementwise primitive: by its law, else as an opaque generator."""
         self.check_branch(name, args, kind)
-        law = _LAWS.get(name)
+        law = elementary.LAWS.get(name)
         if law is not None:
             return law(self, *args)
-        if name == "sqrt" and self.positive(args[0]):
-            return self.power(args[0], HALF)
-        if name == "abs" and self.positive(args[0]):
-            return args[0]
-        if name == "relu" and (self.positive(args[0]) or args[0].number is not None):
-            return args[0] if self.positive(args[0]) else ZERO
+        if not self._is_call(args, real=True):
+            values = tuple(map(self.roots.reduced, args))
+            if name == "sqrt":
+                return signs.square_root(self, values[0], kind is Field.REAL)
+            if name in signs.LAWS:
+                return signs.LAWS[name](self, *values)
         r = row(name)
         real = kind is Field.REAL
         positive = real and r.range(*(REALS for _ in args)).within(POSITIVE)
@@ -423,44 +480,3 @@ class Symbols:
         head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
         spelled = GeneratorIndices(((axis, at),), frozenset({axis}))
         return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
-
-
-def _sigmoid(s: Symbols, x: Quotient) -> Quotient:
-    return ONE / (ONE + s.exp(-x))
-
-
-def _tanh(s: Symbols, x: Quotient) -> Quotient:
-    return TWO / (ONE + s.exp(-(x + x))) - ONE
-
-
-def _sin(s: Symbols, x: Quotient) -> Quotient:
-    return (s.exp(IMAGINARY_UNIT * x) - s.exp(-(IMAGINARY_UNIT * x))) / (TWO * IMAGINARY_UNIT)
-
-
-def _cos(s: Symbols, x: Quotient) -> Quotient:
-    return (s.exp(IMAGINARY_UNIT * x) + s.exp(-(IMAGINARY_UNIT * x))) * HALF
-
-
-def _im(s: Symbols, x: Quotient) -> Quotient:
-    return (x - s.conjugate(x)) / (TWO * IMAGINARY_UNIT)
-
-
-_LAWS: dict[str, Callable[..., Quotient]] = {
-    "exp": lambda s, x: s.exp(x),
-    "log": lambda s, x: s.log(x),
-    "log1p": lambda s, x: s.log(ONE + x),
-    "expm1": lambda s, x: s.exp(x) - ONE,
-    "exprel": lambda s, x: (s.exp(x) - ONE) / x,
-    "sigmoid": _sigmoid,
-    "softplus": lambda s, x: s.log(ONE + s.exp(x)),
-    "logsigmoid": lambda s, x: -s.log(ONE + s.exp(-x)),
-    "silu": lambda s, x: x * _sigmoid(s, x),
-    "tanh": _tanh,
-    "sin": _sin,
-    "cos": _cos,
-    "cis": lambda s, x: s.exp(IMAGINARY_UNIT * x),
-    "cplx": lambda s, a, b: a + IMAGINARY_UNIT * b,
-    "conj": lambda s, x: s.conjugate(x),
-    "re": lambda s, x: (x + s.conjugate(x)) * HALF,
-    "im": _im,
-}

@@ -15,6 +15,7 @@ Graph = dict[str, set[str]]
 RECURSIVE = {
     "dsfc.mixer.expressions": "the types of expressions, whose forms hold expressions",
     "dsfc.mixer.ir": "a notebook shows a mixer as `dsfc.mixer.html` does",
+    "dsfc.trusted.symbols": "laws of functions are made of the generators that apply them",
     "dsfc.plan.ir": "a plan gives its graph as `dsfc.plan.flow_graph` does",
 }
 """A module of each circle inside a package, and why its modules read each other."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from dsfc.claims import decide
 from dsfc.cli import commands
 
 RUNNING = """\
@@ -268,3 +269,32 @@ def test_what_a_repaired_line_may_mean_is_not_told(run: Callable, spec: Callable
     spec("mixer m extends qkv {\n  a = q @ v\n  y = sum[n](q * k)\n}\n", "m.dsf")
     lines = run("check", "--format", "short", "m.dsf").output.splitlines()
     assert len(lines) == 1 and "E-CHAR" in lines[0]
+
+
+CLAIMING = """
+mixer plain {
+  input u
+  y = u
+}
+mixer claiming {
+  input u
+  y = u + u
+  claim causal
+  claim equivalent plain
+}
+"""
+
+
+def test_claims_that_were_decided_are_printed_when_time_is_up(
+    run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: object) -> None:
+        while True:
+            pass
+
+    path = spec(CLAIMING, "claiming.dsf")
+    run("check", str(path))  # what is imported once does not count
+    monkeypatch.setattr(decide, "same", endless)
+    found = run("check", str(path), "--timeout", "1")
+    assert found.exit_code == 1 and "proved causal" in found.output
+    assert "time to check" in found.output and "`--timeout SECONDS` allows more" in found.output

@@ -14,6 +14,7 @@ import pytest
 
 from dsfc.api.pipeline import load
 from dsfc.expr.build import ones
+from dsfc.prover import equivalent, subsumes
 from dsfc.system.ir import Direct, System
 from dsfc.trusted.check import write
 from dsfc.trusted.claim import Certificate, Claim, Invariant
@@ -342,3 +343,60 @@ def test_what_there_is_nothing_of_is_said_and_not_written(run: Callable, folder:
     assert "not written: a.py: there is no point to run" in result.output
     assert "not written: b.json: nothing is shown of cases beside the verdict" in result.output
     assert list(folder.iterdir()) == []
+
+
+SLOW = """
+import sys, time
+from dsfc.cli import main
+{before}
+sys.argv = ["dsfc", "equiv", "two.dsf:a", "two.dsf:b", "--timeout", "{seconds}", *{more}]
+main()
+"""
+LATE = "from dsfc.prover import subsumes\nsubsumes.subsumes = lambda *_: time.sleep(60)"
+NEVER = "from dsfc.prover import equivalent\nequivalent.comparable = lambda *_: time.sleep(60)"
+
+
+@pytest.mark.ci
+def test_what_was_found_is_printed_when_time_is_up(start: Callable, spec: Callable) -> None:
+    spec(TWO.replace("{drive}", "2 * u"), "two.dsf")
+    more = ["--certificate", "proof.json"]
+    done = start(code=SLOW.format(before=LATE, seconds=5, more=more))
+    assert done.returncode == 4 and done.stdout.startswith("a = b: refuted\n"), done.stderr
+    left = "time was up before more was examined: whether one is a case of the other\n"
+    assert left in done.stdout and "E-LIMIT" not in done.stderr
+    assert json.loads(Path("proof.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.ci
+def test_the_option_is_named_where_nothing_was_found(start: Callable, spec: Callable) -> None:
+    spec(TWO.replace("{drive}", "2 * u"), "two.dsf")
+    done = start(code=SLOW.format(before=NEVER, seconds=3, more=[]))
+    assert done.returncode == 1 and not done.stdout
+    assert "error[E-LIMIT]: time to compare two.dsf:a and two.dsf:b: more, at most 3 s allowed" in (
+        done.stderr
+    )
+    assert "`--timeout SECONDS` allows more" in done.stderr
+
+
+@pytest.mark.ci
+def test_a_timeout_in_a_process_of_somebody_else_ends_the_search_alone(
+    run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*_: object) -> None:
+        while True:
+            pass
+
+    path = spec(TWO.replace("{drive}", "2 * u"), "two.dsf")
+    run("equiv", f"{path}:a", f"{path}:b")  # what is imported once does not count
+    monkeypatch.setattr(subsumes, "subsumes", endless)
+    found = run("equiv", f"{path}:a", f"{path}:b", "--timeout", "3")
+    assert found.exit_code == 4 and "time was up" in found.output
+    monkeypatch.setattr(equivalent, "comparable", endless)
+    refused = run("equiv", f"{path}:a", f"{path}:b", "--timeout", "0.5")
+    assert refused.exit_code == 1 and "`--timeout SECONDS` allows more" in refused.output
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon", "1e9"])
+def test_a_timeout_is_a_number_of_seconds(run: Callable, spec: Callable, seconds: str) -> None:
+    path = spec(TWO.replace("{drive}", "u"), "two.dsf")
+    assert run("equiv", f"{path}:a", f"{path}:b", "--timeout", seconds).exit_code == 2

@@ -174,7 +174,8 @@ PAIRS = [
     Pair("d = 2, n = d^2", "input u : n; z : d", f"{falling('n', 4)} * u + u + sum[d](z)",
          "u + sum[d](z)", W, AtSizes, "the size after 4 is 9", {"n": 4}),
     # Where there are values.
-    Pair("n", A, "sqrt(a) * sqrt(a) * u", "a * u", B, Unknown, "roots of negative numbers"),
+    Pair("n", A, "sqrt(a) * sqrt(a) * u", "a * u", B, ProvedWhereDefined,
+         "roots of negative numbers"),
     Pair("n", A, "a / a * u", "u", B, ProvedWhereDefined, "0 / 0"),
     Pair("n", A, "1 / (1 / a) * u", "a * u", B, ProvedWhereDefined, "1 / 0, twice"),
     Pair("n", A, "0 / a + u", "u", B, ProvedWhereDefined, "0 over what may be 0"),
@@ -182,7 +183,7 @@ PAIRS = [
     Pair("n", A, "u * exp(log(a) - log(a))", "u", B, ProvedWhereDefined, "the same, inside"),
     Pair("n", A, "(a^2 - 1) / (a - 1) * u", "(a + 1) * u", B, ProvedWhereDefined,
          "a common factor"),
-    Pair("n", A, "exp(log(a)) * u", "a * u", B, Unknown, "a logarithm undone"),
+    Pair("n", A, "exp(log(a)) * u", "a * u", B, ProvedWhereDefined, "a logarithm undone"),
     Pair("n", A, "log(a * a) * u", "2 * log(a) * u", B, Unknown, "a rule of logarithms"),
     Pair("n", "input u\n  param a positive", "log(a) / log(a) * u", "u", B, ProvedWhereDefined,
          "log 1 is 0"),

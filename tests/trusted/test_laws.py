@@ -22,6 +22,7 @@ from dsfc.syntax.parse import parse
 from dsfc.trusted import statement
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Coefficient, Invariant, Relation, Row
+from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.laws import (
     MOVES,
@@ -37,7 +38,7 @@ from dsfc.trusted.laws import (
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import IMAGINARY_UNIT, Symbols
+from dsfc.trusted.symbols import Symbols
 
 ONE_TERM = (((), 1),)
 """1, as certificates store it."""

@@ -56,13 +56,14 @@ from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, Invariant, Point, Row, Witness
 from dsfc.trusted.definition import ZERO, Execution, exact
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import CALL
 from dsfc.trusted.invariant import columns
 from dsfc.trusted.polynomial import number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated
 from dsfc.trusted.rules.steady import steady
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import CALL, Symbols
+from dsfc.trusted.symbols import Symbols
 
 TEXT = """
 mixer gated { dims n, p

@@ -23,6 +23,7 @@ from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import CellMonomial, Certificate, Claim, Invariant, Row
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import shifted
 from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.invariant import unlifted
 from dsfc.trusted.one_step import OneStep, entries
@@ -31,7 +32,7 @@ from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.size_induction import Names, Terms, _check_renamed, one_token
 from dsfc.trusted.small_model_bound import kinds_of
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import GeneratorIndices, Symbols, shifted
+from dsfc.trusted.symbols import GeneratorIndices, Symbols
 
 LABELS = tomllib.loads(
     (Path(__file__).parent.parent / "prover" / "labels.toml").read_text(encoding="utf-8")

@@ -21,10 +21,11 @@ from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, Invariant
 from dsfc.trusted.comparable import comparable
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import lags
 from dsfc.trusted.polynomial import Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import state, written
-from dsfc.trusted.symbols import Symbols, lags
+from dsfc.trusted.symbols import Symbols
 
 SPECS = sorted(p.stem for p in (Path(dsfc.__file__).parent.parent / "specs").glob("*.dsf"))
 UNFINISHED = {

@@ -19,11 +19,12 @@ from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, Conditional, Invariant
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.defined import Defined, never_zero
+from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, total
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.substitute_parameters import literals, substitute_parameters
-from dsfc.trusted.symbols import IMAGINARY_UNIT, Symbols
+from dsfc.trusted.symbols import Symbols
 
 SIZES = (("h", 2),)
 

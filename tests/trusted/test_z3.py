@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dsfc.trusted.claim import Certificate, Coefficient, Row
+from dsfc.trusted.generator_names import shifted
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.symbols import shifted
 
 pytestmark = pytest.mark.ci
 z3 = pytest.importorskip("z3")

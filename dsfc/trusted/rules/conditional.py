@@ -24,6 +24,7 @@ from dsfc.trusted.claim import Claim, Conditional, Point
 from dsfc.trusted.comparable import narrower, nonzero, own_parameters, real_arrays, slots
 from dsfc.trusted.conditions import CONSTANT, reach
 from dsfc.trusted.defined import never_zero
+from dsfc.trusted.generator_names import LAG, LEAF, lags
 from dsfc.trusted.invariant import check_rows
 from dsfc.trusted.padded import check_padded
 from dsfc.trusted.polynomial import ONE, Quotient, generator
@@ -31,7 +32,7 @@ from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.necessary import check_necessary
 from dsfc.trusted.rules.point import Evaluated
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.symbols import LAG, LEAF, Symbols, lags
+from dsfc.trusted.symbols import Symbols
 
 NEEDED_LIMIT = 64
 """Points of one certificate."""

@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dsfc.trusted.claim import Claim, MarkovParameters
+from dsfc.trusted.generator_names import CALL, LAG, lags
 from dsfc.trusted.invariant import check_every, check_plain, columns, difference, rolled_out
 from dsfc.trusted.polynomial import ZERO, Quotient, total
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.small_model_bound import unproved
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.symbols import CALL, LAG, lags
 
 NOT_ZERO = "a Markov parameter is not 0"
 """Why systems are refused that differ."""

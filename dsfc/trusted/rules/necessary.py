@@ -35,10 +35,10 @@ from dsfc.trusted.comparable import array_names, nonzero
 from dsfc.trusted.conditions import NOT_ZERO, Conditions, reach
 from dsfc.trusted.defined import never_zero
 from dsfc.trusted.generalize_inputs import ranges, system_of
+from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, generator
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import Moment, state
-from dsfc.trusted.symbols import LEAF, lags, shifted
 
 ANY = (Constraint.NONE, Constraint.NONZERO)
 """Promises that leave intervals of numbers on both sides of 0."""

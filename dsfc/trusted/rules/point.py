@@ -21,10 +21,11 @@ from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
+from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import ZERO, Polynomial, Quotient, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.roots import without_powers
-from dsfc.trusted.symbols import LEAF, Symbols, lags, shifted
+from dsfc.trusted.symbols import Symbols
 from dsfc.trusted.witness import LENGTH_LIMIT, constants_of, in_range, stored_axes
 
 

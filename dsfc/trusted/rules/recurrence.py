@@ -33,6 +33,7 @@ from dsfc.trusted.claim import Claim, ConstantSequence, Number
 from dsfc.trusted.comparable import slots
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.generalize_inputs import expressions
+from dsfc.trusted.generator_names import CALL, STATE
 from dsfc.trusted.legal import facts
 from dsfc.trusted.polynomial import ZERO, Quotient
 from dsfc.trusted.polynomial import number as quotient
@@ -40,7 +41,6 @@ from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import affine
 from dsfc.trusted.rules.steady import steady
 from dsfc.trusted.statement import Moment, state
-from dsfc.trusted.symbols import CALL, STATE
 from dsfc.trusted.witness import (
     LENGTH_LIMIT,
     arrays,

@@ -39,11 +39,13 @@ from dsfc.trusted.claim import Claim, Number, OutputDifference, SeparatingSequen
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.conditions import read
 from dsfc.trusted.definition import Execution
+from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import CALL
 from dsfc.trusted.one_token_semantics import OneTokenSemantics
 from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, divided, generator, number
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import CALL, IMAGINARY_UNIT, Symbols
+from dsfc.trusted.symbols import Symbols
 from dsfc.trusted.witness import arrays, check_token, constants_of, place_of
 
 SEQUENCE_LIMIT, LENGTH_LIMIT = 64, 8

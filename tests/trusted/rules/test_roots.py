@@ -9,10 +9,10 @@ from fractions import Fraction
 import pytest
 
 from dsfc.trusted.check import check, write
-from dsfc.trusted.polynomial import Quotient, number
+from dsfc.trusted.polynomial import HALF, Quotient, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.roots import without_powers
-from dsfc.trusted.symbols import HALF, Symbols
+from dsfc.trusted.symbols import Symbols
 
 S = Symbols()
 
