@@ -104,15 +104,6 @@ def polynomial_of(entry: object) -> Polynomial:
             raise Undecided(f"it computes with {entry}, which is no exact number")
 
 
-def exponential(e: Polynomial) -> Polynomial:
-    """Returns exp of a polynomial, as a monomial."""
-    out = POLYNOMIAL_ONE
-    for monomial, c in e.ordered:
-        part = Polynomial({monomial: Fraction(1, c.denominator)})
-        out = out * generator(f"exp[{part.text}]").power(c.numerator)
-    return out
-
-
 class ExactNumbers:
     """Exact entries of a kernel.
 
@@ -121,6 +112,7 @@ class ExactNumbers:
 
     Attributes:
         written: how each entry that was solved for is written, in order.
+        exponents: what each generator that is an exponential is one of.
     """
 
     dtype = object
@@ -128,6 +120,7 @@ class ExactNumbers:
     def __init__(self) -> None:
         self._named: list[tuple[Polynomial, Polynomial]] = []
         self.written: list[Written] = []
+        self.exponents: dict[str, Polynomial] = {}
 
     def number(self, value: Fraction) -> Exact:
         """Returns an exact number as an entry."""
@@ -142,7 +135,7 @@ class ExactNumbers:
         if row.name != "exp":
             raise Undecided(f"it computes {row.name} of values")
         (x,) = args
-        return entrywise(lambda e: Exact(exponential(polynomial_of(e))), x)
+        return entrywise(self._exponential, x)
 
     def solved(self, row: Array) -> Array:
         """Returns the same entries, written with names, of which it makes those that it lacks."""
@@ -151,6 +144,16 @@ class ExactNumbers:
     def beside(self) -> ExactNumbers:
         """Returns exact entries with the names that there are now, which makes no further ones."""
         return _Beside(tuple(self._named))
+
+    def _exponential(self, entry: object) -> Exact:
+        """Returns exp of a polynomial, as a monomial."""
+        out = POLYNOMIAL_ONE
+        for monomial, c in polynomial_of(entry).ordered:
+            part = Polynomial({monomial: Fraction(1, c.denominator)})
+            name = f"exp[{part.text}]"
+            self.exponents[name] = part
+            out = out * generator(name).power(c.numerator)
+        return Exact(out)
 
     def _written(self, entry: object) -> Exact:
         p = polynomial_of(entry)
@@ -168,7 +171,7 @@ class _Beside(ExactNumbers):
 
     def __init__(self, named: tuple[tuple[Polynomial, Polynomial], ...]) -> None:
         self._known = named
-        self.written = []
+        self.written, self.exponents = [], {}
 
     def _written(self, entry: object) -> Exact:
         known = recognized(polynomial_of(entry), self._known)

@@ -22,6 +22,7 @@ from dsfc.kernel_ir.interpret import KernelError, interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel, Symbol
 from dsfc.kernel_ir.verify import InvalidKernel, verify
 from dsfc.kernel_proofs.exact import ExactNumbers, Undecided, Written, symbols
+from dsfc.kernel_proofs.gradient import SIZES, check_gradient
 from dsfc.kernel_proofs.recurrence import Recurrence, labels_of
 from dsfc.kernel_proofs.slices import check_additive
 from dsfc.kernel_proofs.uniform import Uniform, uniform
@@ -31,6 +32,9 @@ from dsfc.plan.scan_ir import Scan
 
 Array = NDArray[Any]
 
+OUTPUTS = {"o", "S_last"}
+"""What a kernel writes that runs forwards."""
+
 MEETING = 2
 """Entries of a dimension over which a kernel sums."""
 
@@ -39,11 +43,13 @@ class Status(Enum):
     """What is known of a kernel.
 
     PROVED: it computes the recurrence, for all lengths, or for the one token that it is for.
+    AT_LENGTHS: it computes the gradient of the recurrence, at some lengths.
     REFUTED: at some arguments it computes something else.
     UNDECIDED: neither is shown.
     """
 
     PROVED = "proved"
+    AT_LENGTHS = "proved at some lengths"
     REFUTED = "refuted"
     UNDECIDED = "not decided"
 
@@ -69,7 +75,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        colon = "" if self.status is Status.PROVED else ":"
+        colon = "" if self.status in (Status.PROVED, Status.AT_LENGTHS) else ":"
         return f"{self.status.value}{colon} {self.text}"
 
 
@@ -89,13 +95,35 @@ def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
     except Undecided as e:
         return Verdict(kernel.name, Status.UNDECIDED, str(e))
     try:
-        shape = uniform(kernel)
-        return _proved(kernel, recurrence, shape)
+        if OUTPUTS & {a.name for a in kernel.arguments}:
+            return _proved(kernel, recurrence, uniform(kernel))
     except (Undecided, KernelError) as e:
         found = witness(kernel, recurrence)
         if found is not None:
             return Verdict(kernel.name, Status.REFUTED, found)
         return Verdict(kernel.name, Status.UNDECIDED, str(e))
+    try:
+        return _proved_gradient(kernel, recurrence)
+    except (Undecided, KernelError) as e:
+        return Verdict(kernel.name, Status.UNDECIDED, str(e))
+
+
+def _proved_gradient(kernel: Kernel, recurrence: Recurrence) -> Verdict:
+    """Returns that a kernel computes gradients, at some lengths.
+
+    Raises:
+        Undecided: it is not shown.
+    """
+    *lengths, longest = check_gradient(kernel, recurrence)
+    sizes = sorted({n for x in recurrence.labels.values() for n in x} - {recurrence.time})
+    fixed = tuple((n, 1 if n in _enumerated(kernel) else SIZES) for n in sizes)
+    at = ", ".join(f"{n} = {size}" for n, size in fixed)
+    text = f"alone, L = {', '.join(map(str, lengths))} and {longest}, at {at}"
+    return Verdict(kernel.name, Status.AT_LENGTHS, text, 0, fixed)
+
+
+def _enumerated(kernel: Kernel) -> set[str]:
+    return {g.count.name for g in kernel.grid if isinstance(g.count, Symbol)}
 
 
 def _proved(kernel: Kernel, recurrence: Recurrence, shape: Uniform) -> Verdict:
@@ -166,24 +194,30 @@ def _said(shape: Uniform, fixed: tuple[tuple[str, int], ...]) -> str:
 
 
 def _recurrence(kernel: Kernel, scan: Scan, constants: frozenset[str]) -> Recurrence:
-    """Returns what a kernel is to compute.
+    """Returns what a kernel is to compute, or what it is to compute the gradient of.
 
     Raises:
-        Undecided: its arguments are not those of a forward kernel with real entries.
+        Undecided: its arguments are not those of an operator with real entries.
     """
     if scan.field is not Field.REAL or scan.powers or scan.transition is not None:
         raise Undecided("proofs are of scans with real states and a diagonal or a low-rank part")
     results = {a.name for a in kernel.arguments if a.access is Access.WRITE}
-    if results != {"o", "S_last"}:
-        raise Undecided("it computes something other than outputs and a last state")
-    labels = labels_of(kernel)
-    needed = {"v", "S"}
-    needed |= {"q", "k"} if scan.keys else set()
-    needed |= {"a", "b"} if scan.low_rank is not None else set()
-    needed |= {"r"} if scan.delta is not None else set()
+    reads = [a for a in kernel.arguments if a.access is Access.READ]
+    labels = labels_of((*reads, *(a for a in kernel.arguments if a.name in OUTPUTS)))
+    if not results & OUTPUTS:
+        labels |= {n: labels[f"d{n}"] for n in OUTPUTS if f"d{n}" in labels}
+    roles = {"v", "S"}
+    roles |= {"q", "k"} if scan.keys else set()
+    roles |= {"a", "b"} if scan.low_rank is not None else set()
+    roles |= {"r"} if scan.delta is not None else set()
     leaves = _leaves(scan, constants, labels)
-    if needed | set(leaves.values()) != {a.name for a in kernel.arguments} - results:
-        raise Undecided("its arguments are not those of the scan")
+    inputs = roles | set(leaves.values())
+    read = {a.name for a in reads}
+    if (read, results) not in (
+        (inputs, OUTPUTS),
+        (inputs | {f"d{n}" for n in OUTPUTS}, {f"d{n}" for n in inputs}),
+    ):
+        raise Undecided("it is neither all of a pass forwards nor all of its gradient")
     output, state = labels["o"], labels["S"]
     if labels["S_last"] != state or len(output) < 2 or output[0] != state[0]:
         raise Undecided("its outputs and states are not laid out as those of a scan")
@@ -192,7 +226,7 @@ def _recurrence(kernel: Kernel, scan: Scan, constants: frozenset[str]) -> Recurr
         raise Undecided("its states do not have the keys of the scan")
     if "g" in labels and bool(keys & set(labels["g"])) != decays_by_keys(scan):
         raise Undecided("its decays do not have the axes of the scan's")
-    return Recurrence(scan, labels, output[0], output[1], leaves)
+    return Recurrence(scan, labels, output[0], output[1], leaves, tuple(sorted(inputs)))
 
 
 def _leaves(

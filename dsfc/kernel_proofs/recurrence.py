@@ -10,7 +10,7 @@ factors it lacks. Entries are whatever `Numbers` says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dsfc.expr.evaluate import NamedArray, canonical, evaluate
 from dsfc.expr.table import row
 from dsfc.expr.tree import Axis, Expr, LinearMap, Ref
-from dsfc.kernel_ir.ir import Kernel, Symbol
+from dsfc.kernel_ir.ir import Argument, Symbol
 from dsfc.kernel_ir.numbers import Numbers
 from dsfc.kernel_proofs.exact import Undecided
 from dsfc.plan.scan_ir import Scan
@@ -38,6 +38,7 @@ class Recurrence:
         rows: name of the size of the batch.
         time: name of the size of the sequence.
         leaves: leaf of log λ → its argument.
+        inputs: arguments of the recurrence.
     """
 
     scan: Scan
@@ -45,6 +46,7 @@ class Recurrence:
     rows: str
     time: str
     leaves: Mapping[str, str]
+    inputs: tuple[str, ...]
 
     def run(
         self, arguments: Mapping[str, Array], length: int, numbers: Numbers
@@ -181,14 +183,14 @@ def label_of(axis: Axis) -> str:
     return f"SIZE_{axis.name}"
 
 
-def labels_of(kernel: Kernel) -> dict[str, tuple[str, ...]]:
-    """Returns the names of the sizes of the dimensions of every argument.
+def labels_of(arguments: Iterable[Argument]) -> dict[str, tuple[str, ...]]:
+    """Returns the names of the sizes of the dimensions of arguments.
 
     Raises:
         Undecided: a size is computed.
     """
     out = {}
-    for a in kernel.arguments:
+    for a in arguments:
         names = tuple(s.name for s in a.shape if isinstance(s, Symbol))
         if len(names) < len(a.shape):
             raise Undecided(f"a size of {a.name} is computed")

@@ -23,10 +23,22 @@ def in_chunks(mixer: str, chunk: int, shared: bool = False) -> tuple[Kernel, Sca
     return chunkwise.forward(scan_of(mixer), shared, chunk=chunk), scan_of(mixer)
 
 
+def gradient_in_chunks(mixer: str, chunk: int) -> tuple[Kernel, Scan]:
+    (adjoint,) = dsfc.load(mixer).plan.adjoints
+    return chunkwise.backward(scan_of(mixer), adjoint, False, chunk=chunk), scan_of(mixer)
+
+
 @cache
+def of_backend(mixer: str, number: int) -> tuple[Kernel, Scan]:
+    return load_backend("c").kernels(dsfc.load(mixer).fused("c"))[number], scan_of(mixer)
+
+
 def by_tokens(mixer: str) -> tuple[Kernel, Scan]:
-    kernel, *_ = load_backend("c").kernels(dsfc.load(mixer).fused("c"))
-    return kernel, scan_of(mixer)
+    return of_backend(mixer, 0)
+
+
+def gradient_by_tokens(mixer: str) -> tuple[Kernel, Scan]:
+    return of_backend(mixer, 1)
 
 
 def changed(kernel: Kernel, function: Callable[[Operation], Operation]) -> Kernel:

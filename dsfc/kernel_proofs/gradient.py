@@ -1,0 +1,107 @@
+"""The gradient of a recurrence, as polynomials: what a kernel that runs backwards is held to.
+
+With cotangents ō of outputs and S̄ of the last state, the gradient of an argument x is
+
+    ∂/∂x ( Σ ō · y(x) + Σ S̄ · h_L(x) )
+
+The bracket is a polynomial, which is differentiated term by term: no adjoint is written down here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsfc.kernel_ir.interpret import interpret, value_of
+from dsfc.kernel_ir.ir import Access, Kernel, Symbol
+from dsfc.kernel_proofs.exact import Exact, ExactNumbers, Undecided, polynomial_of, symbols
+from dsfc.kernel_proofs.recurrence import Recurrence
+from dsfc.trusted.polynomial import POLYNOMIAL_ZERO, Monomial, Polynomial
+
+Array = NDArray[Any]
+
+SIZES = 2
+"""Entries of each dimension but the batch and time, keys and channels all in one part."""
+
+
+def check_gradient(kernel: Kernel, recurrence: Recurrence) -> tuple[int, ...]:
+    """Returns the lengths at which a kernel is shown to compute all gradients.
+
+    Args:
+        kernel: reads what the recurrence does and both cotangents, writes each gradient.
+        recurrence: what it is the gradient of.
+
+    Raises:
+        Undecided: a gradient is another one, or cannot be told.
+    """
+    if recurrence.scan.low_rank is not None or recurrence.scan.delta is not None:
+        raise Undecided("proofs of gradients are of scans with a diagonal transition")
+    chunk = max((a.size for a in kernel.order if isinstance(a.size, int)), default=1)
+    lengths = (1, 2, 3) if chunk == 1 else (1, chunk + 1)
+    for length in lengths:
+        chunks = -(-length // chunk)
+        for span in {1, chunks}:
+            _compare(kernel, recurrence, length, {"SPAN": span, "SPANS": chunks // span})
+    return lengths
+
+
+def _compare(kernel: Kernel, recurrence: Recurrence, length: int, spans: Mapping[str, int]) -> None:
+    sizes = {n: SIZES for n in (*kernel.static, *kernel.dynamic)}
+    sizes |= {recurrence.rows: 1, recurrence.time: length} | spans
+    sizes |= {g.count.name: 1 for g in kernel.grid if isinstance(g.count, Symbol)}
+    given = {
+        a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
+        for a in kernel.arguments
+        if a.access is Access.READ
+    }
+    numbers = ExactNumbers()
+    got = interpret(kernel, given, sizes, numbers)
+    of = recurrence.run(given, length, numbers)
+    cotangents = {"o": given["do"], "S_last": given["dS_last"]}
+    total = sum(((of[n] * cotangents[n]).sum() for n in cotangents), Exact(POLYNOMIAL_ZERO))
+    gradients = derivatives(polynomial_of(total), numbers.exponents)
+    for name in recurrence.inputs:
+        result = got[f"d{name}"]
+        if result.size != given[name].size:
+            raise Undecided(f"d{name} has another shape than {name}")
+        for place, entry in zip(np.ndindex(*given[name].shape), result.ravel(), strict=True):
+            ((((symbol, _),), _),) = polynomial_of(given[name][place]).ordered
+            if polynomial_of(entry) != gradients.get(symbol, POLYNOMIAL_ZERO):
+                at = ", ".join(map(str, place))
+                raise Undecided(f"entry ({at}) of d{name} is not the derivative, at L = {length}")
+
+
+def derivatives(p: Polynomial, exponents: Mapping[str, Polynomial]) -> dict[str, Polynomial]:
+    """Returns the derivatives of a polynomial by its symbols, those other than 0.
+
+    Args:
+        p: the polynomial.
+        exponents: what each generator that is an exponential is one of.
+    """
+    out: dict[str, dict[Monomial, Any]] = defaultdict(lambda: defaultdict(int))
+    for monomial, c in p.terms.items():
+        for name, rest, factor in _parts(monomial, exponents):
+            for m, d in rest.terms.items():
+                out[name][m] += c * factor * d
+    return {name: Polynomial(terms) for name, terms in out.items()}
+
+
+def _parts(
+    monomial: Monomial, exponents: Mapping[str, Polynomial]
+) -> Iterator[tuple[str, Polynomial, int]]:
+    """Yields (symbol, cofactor, factor) of the derivatives of a monomial, by the product rule."""
+    for i, (name, power) in enumerate(monomial):
+        if name in exponents:
+            # (exp m)ᵉ has the derivative e · (exp m)ᵉ · ∂m.
+            whole = Polynomial({monomial: Fraction(1)})
+            for symbol, inner in derivatives(exponents[name], exponents).items():
+                yield symbol, whole * inner, power
+        else:
+            left = ((name, power - 1),) if power != 1 else ()
+            others = (*monomial[:i], *left, *monomial[i + 1 :])
+            yield name, Polynomial({others: Fraction(1)}), power
