@@ -43,37 +43,48 @@ def check_gradient(kernel: Kernel, recurrence: Recurrence) -> tuple[int, ...]:
         raise Undecided("proofs of gradients are of scans with a diagonal transition")
     chunk = max((a.size for a in kernel.order if isinstance(a.size, int)), default=1)
     lengths = (1, 2, 3) if chunk == 1 else (1, chunk + 1)
+    sizes = {n: SIZES for n in (*kernel.static, *kernel.dynamic)} | {recurrence.rows: 1}
+    sizes |= {g.count.name: 1 for g in kernel.grid if isinstance(g.count, Symbol)}
     for length in lengths:
         chunks = -(-length // chunk)
+        of = _Gradients(kernel, recurrence, {**sizes, recurrence.time: length})
         for span in {1, chunks}:
-            _compare(kernel, recurrence, length, {"SPAN": span, "SPANS": chunks // span})
+            of.check({"SPAN": span, "SPANS": chunks // span})
     return lengths
 
 
-def _compare(kernel: Kernel, recurrence: Recurrence, length: int, spans: Mapping[str, int]) -> None:
-    sizes = {n: SIZES for n in (*kernel.static, *kernel.dynamic)}
-    sizes |= {recurrence.rows: 1, recurrence.time: length} | spans
-    sizes |= {g.count.name: 1 for g in kernel.grid if isinstance(g.count, Symbol)}
-    given = {
-        a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
-        for a in kernel.arguments
-        if a.access is Access.READ
-    }
-    numbers = ExactNumbers()
-    got = interpret(kernel, given, sizes, numbers)
-    of = recurrence.run(given, length, numbers)
-    cotangents = {"o": given["do"], "S_last": given["dS_last"]}
-    total = sum(((of[n] * cotangents[n]).sum() for n in cotangents), Exact(POLYNOMIAL_ZERO))
-    gradients = derivatives(polynomial_of(total), numbers.exponents)
-    for name in recurrence.inputs:
-        result = got[f"d{name}"]
-        if result.size != given[name].size:
-            raise Undecided(f"d{name} has another shape than {name}")
-        for place, entry in zip(np.ndindex(*given[name].shape), result.ravel(), strict=True):
-            ((((symbol, _),), _),) = polynomial_of(given[name][place]).ordered
-            if polynomial_of(entry) != gradients.get(symbol, POLYNOMIAL_ZERO):
-                at = ", ".join(map(str, place))
-                raise Undecided(f"entry ({at}) of d{name} is not the derivative, at L = {length}")
+class _Gradients:
+    """The gradients of a recurrence at some sizes, by symbols."""
+
+    def __init__(self, kernel: Kernel, recurrence: Recurrence, sizes: Mapping[str, int]) -> None:
+        self._kernel, self._recurrence, self._sizes = kernel, recurrence, sizes
+        self._given = {
+            a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
+            for a in kernel.arguments
+            if a.access is Access.READ
+        }
+        numbers = ExactNumbers()
+        of = recurrence.run(self._given, sizes[recurrence.time], numbers)
+        cotangents = {"o": self._given["do"], "S_last": self._given["dS_last"]}
+        total = sum(((of[n] * cotangents[n]).sum() for n in cotangents), Exact(POLYNOMIAL_ZERO))
+        self._wanted = derivatives(polynomial_of(total), numbers.exponents)
+
+    def check(self, spans: Mapping[str, int]) -> None:
+        """Checks what the kernel writes, with chunks in some spans.
+
+        Raises:
+            Undecided: a gradient is another one.
+        """
+        got = interpret(self._kernel, self._given, {**self._sizes, **spans}, ExactNumbers())
+        for name in self._recurrence.inputs:
+            given, result = self._given[name], got[f"d{name}"]
+            if result.size != given.size:
+                raise Undecided(f"d{name} has another shape than {name}")
+            for place, entry in zip(np.ndindex(*given.shape), result.ravel(), strict=True):
+                (symbol,) = polynomial_of(given[place]).names
+                if polynomial_of(entry) != self._wanted.get(symbol, POLYNOMIAL_ZERO):
+                    at = ", ".join(map(str, place))
+                    raise Undecided(f"entry ({at}) of d{name} is not the derivative")
 
 
 def derivatives(p: Polynomial, exponents: Mapping[str, Polynomial]) -> dict[str, Polynomial]:

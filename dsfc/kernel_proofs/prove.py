@@ -75,7 +75,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        colon = "" if self.status in (Status.PROVED, Status.AT_LENGTHS) else ":"
+        colon = "" if self.status is Status.PROVED else ":"
         return f"{self.status.value}{colon} {self.text}"
 
 
@@ -118,7 +118,7 @@ def _proved_gradient(kernel: Kernel, recurrence: Recurrence) -> Verdict:
     sizes = sorted({n for x in recurrence.labels.values() for n in x} - {recurrence.time})
     fixed = tuple((n, 1 if n in _enumerated(kernel) else SIZES) for n in sizes)
     at = ", ".join(f"{n} = {size}" for n, size in fixed)
-    text = f"alone, L = {', '.join(map(str, lengths))} and {longest}, at {at}"
+    text = f"L = {', '.join(map(str, lengths))} and {longest}, with {at}"
     return Verdict(kernel.name, Status.AT_LENGTHS, text, 0, fixed)
 
 

@@ -36,6 +36,7 @@ from dsfc.kernel_ir.ir import (
     Part,
     Reduce,
     Statement,
+    Store,
     Triangle,
 )
 from dsfc.kernel_ir.types import TileType, types_of
@@ -86,7 +87,9 @@ class _Check:
                         self._inverses[s.name] = s.operation
                 case Loop():
                     self._loop(s)
-                case _:
+                case Store(value=value) if self._kinds[value] is _Kind.INVERSE:
+                    raise Undecided("it stores an inverse")
+                case Store():
                     pass
 
     def _loop(self, loop: Loop) -> None:

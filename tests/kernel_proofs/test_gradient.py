@@ -46,7 +46,7 @@ def test_the_gradient_that_c_prints_is_proved_at_some_lengths(mixer: str) -> Non
 
 def test_a_gradient_of_tokens_is_proved_at_some_lengths() -> None:
     verdict = prove(*gradient_by_tokens("rg_lru"))
-    text = "proved at some lengths alone, L = 1, 2 and 3, at B = 1, CHANNELS = 2"
+    text = "proved at some lengths: L = 1, 2 and 3, with B = 1, CHANNELS = 2"
     assert verdict.sentence == text
 
 
