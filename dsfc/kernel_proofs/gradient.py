@@ -15,15 +15,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsfc.kernel_ir.interpret import interpret, value_of
-from dsfc.kernel_ir.ir import Access, Kernel, Symbol
-from dsfc.kernel_proofs.exact import Exact, ExactNumbers, Undecided, polynomial_of, symbols
-from dsfc.kernel_proofs.recurrence import Recurrence
+from dsfc.kernel_ir.interpret import interpret
+from dsfc.kernel_ir.ir import Kernel, Symbol
+from dsfc.kernel_proofs.exact import Exact, ExactNumbers, Undecided, polynomial_of
+from dsfc.kernel_proofs.recurrence import Recurrence, symbolic_arguments
 from dsfc.trusted.polynomial import POLYNOMIAL_ZERO, Monomial, Polynomial
-
-Array = NDArray[Any]
 
 SIZES = 2
 """Entries of each dimension but the batch and time, keys and channels all in one part."""
@@ -58,14 +55,10 @@ class _Gradients:
 
     def __init__(self, kernel: Kernel, recurrence: Recurrence, sizes: Mapping[str, int]) -> None:
         self._kernel, self._recurrence, self._sizes = kernel, recurrence, sizes
-        self._given = {
-            a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
-            for a in kernel.arguments
-            if a.access is Access.READ
-        }
+        self._arguments = symbolic_arguments(kernel, sizes)
         numbers = ExactNumbers()
-        of = recurrence.run(self._given, sizes[recurrence.time], numbers)
-        cotangents = {"o": self._given["do"], "S_last": self._given["dS_last"]}
+        of = recurrence.run(self._arguments, sizes[recurrence.time], numbers)
+        cotangents = {"o": self._arguments["do"], "S_last": self._arguments["dS_last"]}
         total = sum(((of[n] * cotangents[n]).sum() for n in cotangents), Exact(POLYNOMIAL_ZERO))
         self._wanted = derivatives(polynomial_of(total), numbers.exponents)
 
@@ -75,13 +68,13 @@ class _Gradients:
         Raises:
             Undecided: a gradient is another one.
         """
-        got = interpret(self._kernel, self._given, {**self._sizes, **spans}, ExactNumbers())
+        got = interpret(self._kernel, self._arguments, {**self._sizes, **spans}, ExactNumbers())
         for name in self._recurrence.inputs:
-            given, result = self._given[name], got[f"d{name}"]
-            if result.size != given.size:
+            entries, result = self._arguments[name], got[f"d{name}"]
+            if result.size != entries.size:
                 raise Undecided(f"d{name} has another shape than {name}")
-            for place, entry in zip(np.ndindex(*given.shape), result.ravel(), strict=True):
-                (symbol,) = polynomial_of(given[place]).names
+            for place, entry in zip(np.ndindex(*entries.shape), result.ravel(), strict=True):
+                (symbol,) = polynomial_of(entries[place]).names
                 if polynomial_of(entry) != self._wanted.get(symbol, POLYNOMIAL_ZERO):
                     at = ", ".join(map(str, place))
                     raise Undecided(f"entry ({at}) of d{name} is not the derivative")

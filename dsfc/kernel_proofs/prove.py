@@ -11,26 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Field, Reduce
-from dsfc.kernel_ir.interpret import KernelError, interpret, value_of
+from dsfc.kernel_ir.interpret import KernelError, interpret
 from dsfc.kernel_ir.ir import Access, Kernel, Symbol
 from dsfc.kernel_ir.verify import InvalidKernel, verify
-from dsfc.kernel_proofs.exact import ExactNumbers, Undecided, Written, symbols
+from dsfc.kernel_proofs.exact import ExactNumbers, Undecided, Written
 from dsfc.kernel_proofs.gradient import SIZES, check_gradient
-from dsfc.kernel_proofs.recurrence import Recurrence, labels_of
+from dsfc.kernel_proofs.recurrence import Recurrence, labels_of, symbolic_arguments
 from dsfc.kernel_proofs.slices import check_additive
 from dsfc.kernel_proofs.uniform import Uniform, uniform
 from dsfc.kernel_proofs.witness import witness
 from dsfc.kernels.operands import decays_by_keys
 from dsfc.plan.scan_ir import Scan
-
-Array = NDArray[Any]
 
 OUTPUTS = {"o", "S_last"}
 """What a kernel writes that runs forwards."""
@@ -98,9 +94,9 @@ def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
         if OUTPUTS & {a.name for a in kernel.arguments}:
             return _proved(kernel, recurrence, uniform(kernel))
     except (Undecided, KernelError) as e:
-        found = witness(kernel, recurrence)
-        if found is not None:
-            return Verdict(kernel.name, Status.REFUTED, found)
+        difference = witness(kernel, recurrence)
+        if difference is not None:
+            return Verdict(kernel.name, Status.REFUTED, difference)
         return Verdict(kernel.name, Status.UNDECIDED, str(e))
     try:
         return _proved_gradient(kernel, recurrence)
@@ -251,15 +247,6 @@ def _sizes(kernel: Kernel, shape: Uniform) -> dict[str, int]:
     return sizes
 
 
-def _given(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Symbols for all that a kernel reads."""
-    return {
-        a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
-        for a in kernel.arguments
-        if a.access is Access.READ
-    }
-
-
 def _compare(
     kernel: Kernel, recurrence: Recurrence, sizes: Mapping[str, int], length: int
 ) -> tuple[Written, ...]:
@@ -269,10 +256,10 @@ def _compare(
         Undecided: their polynomials differ.
     """
     here, numbers = {**sizes, recurrence.time: length}, ExactNumbers()
-    given = _given(kernel, here)
-    got = interpret(kernel, given, here, numbers)
+    arguments = symbolic_arguments(kernel, here)
+    got = interpret(kernel, arguments, here, numbers)
     beside = numbers.beside()
-    want = recurrence.run(given, length, beside)
+    want = recurrence.run(arguments, length, beside)
     for name in ("o", "S_last"):
         if name == "o" and not length:
             continue
@@ -291,10 +278,10 @@ def _check_zeros(kernel: Kernel, recurrence: Recurrence, sizes: Mapping[str, int
     Raises:
         Undecided: it does not.
     """
-    given = {
+    arguments = {
         name: entries * 0 if recurrence.time in recurrence.labels[name] else entries
-        for name, entries in _given(kernel, {**sizes, recurrence.time: 1}).items()
+        for name, entries in symbolic_arguments(kernel, {**sizes, recurrence.time: 1}).items()
     }
-    after = recurrence.run(given, 1, ExactNumbers().beside())["S_last"]
-    if not all(a == b for a, b in zip(after.ravel(), given["S"].ravel(), strict=True)):
+    after = recurrence.run(arguments, 1, ExactNumbers().beside())["S_last"]
+    if not all(a == b for a, b in zip(after.ravel(), arguments["S"].ravel(), strict=True)):
         raise Undecided("a token of zeros changes the state")

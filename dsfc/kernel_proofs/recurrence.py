@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.expr.build import walk
 from dsfc.expr.evaluate import NamedArray, canonical, evaluate
 from dsfc.expr.table import row
-from dsfc.expr.tree import Axis, Expr, LinearMap, Ref
-from dsfc.kernel_ir.ir import Argument, Symbol
+from dsfc.expr.tree import Axis, Expr, LinearMap, Now, Ref
+from dsfc.kernel_ir.interpret import value_of
+from dsfc.kernel_ir.ir import Access, Argument, Kernel, Symbol
 from dsfc.kernel_ir.numbers import Numbers
-from dsfc.kernel_proofs.exact import Undecided
+from dsfc.kernel_proofs.exact import Undecided, symbols
 from dsfc.plan.scan_ir import Scan
 
 Array = NDArray[Any]
@@ -93,8 +95,8 @@ class _Row:
         scan = self._of.scan
         f = h if scan.decay is None else self._decay(scan.decay.expr, i) * h
         if scan.low_rank is not None:
-            found = self._numbers.solved(self._summed(self._at("b", i) * h))
-            f = f + self._at("a", i) * self._spread(found)
+            retrieved = self._numbers.solved(self._summed(self._at("b", i) * h))
+            f = f + self._at("a", i) * self._spread(retrieved)
         drive = self._at("v", i)
         key = None if scan.key is None else self._at("k", i)
         if scan.delta is not None:
@@ -104,6 +106,8 @@ class _Row:
         return f + (drive if key is None else key * drive)
 
     def _decay(self, log: Expr, i: int) -> Array:
+        if any(isinstance(e, Ref) and e.at not in (None, Now(0)) for e in walk(log)):
+            raise Undecided("its decay reads other tokens")
         if isinstance(log, Ref):
             value = self._at(self._of.leaves[log.name], i)
         else:
@@ -196,3 +200,17 @@ def labels_of(arguments: Iterable[Argument]) -> dict[str, tuple[str, ...]]:
             raise Undecided(f"a size of {a.name} is computed")
         out[a.name] = names
     return out
+
+
+def symbolic_arguments(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Returns symbols for all that a kernel reads.
+
+    Args:
+        kernel: the kernel.
+        sizes: static and dynamic sizes.
+    """
+    return {
+        a.name: symbols(a.name, tuple(value_of(s, sizes) for s in a.shape))
+        for a in kernel.arguments
+        if a.access is Access.READ
+    }

@@ -19,6 +19,12 @@ _SEEDS = 2
 _APART = 1e-6
 """Relative to the largest entry; rounding of doubles leaves some 1e-13 over these lengths."""
 
+_NUDGE = 1e-12
+"""A relative change of all arguments, thousands of roundings."""
+
+_AMPLIFIED = 1e3
+"""How many times more than by the nudge a kernel must be apart, where rounding is amplified."""
+
 
 def witness(kernel: Kernel, recurrence: Recurrence) -> str | None:
     """Returns where a kernel differs from the recurrence, as text; None if nowhere that is tried.
@@ -31,25 +37,28 @@ def witness(kernel: Kernel, recurrence: Recurrence) -> str | None:
     lengths = (1, longest + 1) if any(isinstance(s, Loop) for s in kernel.body) else (1,)
     for length in lengths:
         for seed in range(_SEEDS):
-            found = _at(kernel, recurrence, length, seed)
-            if found is not None:
-                return f"{found}, at L = {length} and the numbers of seed {seed}"
+            difference = _at(kernel, recurrence, length, seed)
+            if difference is not None:
+                return f"{difference}, at L = {length} and the numbers of seed {seed}"
     return None
 
 
 def _at(kernel: Kernel, recurrence: Recurrence, length: int, seed: int) -> str | None:
     sizes = _sizes(kernel, recurrence, length)
-    given = _given(kernel, sizes, seed)
-    want = recurrence.run(given, length, DOUBLES)
+    arguments = _arguments(kernel, sizes, seed)
+    nudged = {n: x * (1 + _NUDGE) for n, x in arguments.items()}
     try:
-        got = interpret(kernel, given, sizes)
+        got, moved = (interpret(kernel, x, sizes) for x in (arguments, nudged))
     except KernelError as e:
         return f"it does not run: {e}"
+    want, aside = (recurrence.run(x, length, DOUBLES) for x in (arguments, nudged))
     for name, expected in want.items():
+        apart = np.abs(got[name] - expected)
+        # What rounding is amplified to is seen by rounding the arguments.
+        shaky = np.abs(moved[name] - got[name]) + np.abs(aside[name] - expected)
         scale = max(1.0, float(np.abs(expected).max()))
-        apart = np.abs(got[name] - expected) / scale
         # What is no number is apart from all numbers.
-        wrong = ~(apart <= _APART)
+        wrong = ~(apart <= np.maximum(_APART * scale, _AMPLIFIED * shaky))
         if np.isfinite(expected).all() and wrong.any():
             place = tuple(int(i) for i in np.argwhere(wrong)[0])
             values = f"{got[name][place]:.6g} instead of {expected[place]:.6g}"
@@ -57,7 +66,7 @@ def _at(kernel: Kernel, recurrence: Recurrence, length: int, seed: int) -> str |
     return None
 
 
-def _given(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+def _arguments(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
     """Small numbers; logarithms of decays are not positive, as callers promise."""
     draw = np.random.default_rng(seed)
     out = {}
