@@ -36,10 +36,11 @@ def check_gradient(kernel: Kernel, recurrence: Recurrence) -> tuple[int, ...]:
     Raises:
         Undecided: a gradient is another one, or cannot be told.
     """
-    if recurrence.scan.low_rank is not None or recurrence.scan.delta is not None:
-        raise Undecided("proofs of gradients are of scans with a diagonal transition")
     chunk = max((a.size for a in kernel.order if isinstance(a.size, int)), default=1)
-    lengths = (1, 2, 3) if chunk == 1 else (1, chunk + 1)
+    scan = recurrence.scan
+    # What a triangular system is solved for has no name here, and grows by each token.
+    grows = scan.low_rank is not None or scan.delta is not None
+    lengths = (1, 2, 3) if chunk == 1 or grows else (1, chunk + 1)
     sizes = {n: SIZES for n in (*kernel.static, *kernel.dynamic)} | {recurrence.rows: 1}
     sizes |= {g.count.name: 1 for g in kernel.grid if isinstance(g.count, Symbol)}
     for length in lengths:
@@ -56,7 +57,7 @@ class _Gradients:
     def __init__(self, kernel: Kernel, recurrence: Recurrence, sizes: Mapping[str, int]) -> None:
         self._kernel, self._recurrence, self._sizes = kernel, recurrence, sizes
         self._arguments = symbolic_arguments(kernel, sizes)
-        numbers = ExactNumbers()
+        numbers = ExactNumbers().beside()
         of = recurrence.run(self._arguments, sizes[recurrence.time], numbers)
         cotangents = {"o": self._arguments["do"], "S_last": self._arguments["dS_last"]}
         total = sum(((of[n] * cotangents[n]).sum() for n in cotangents), Exact(POLYNOMIAL_ZERO))
@@ -68,7 +69,8 @@ class _Gradients:
         Raises:
             Undecided: a gradient is another one.
         """
-        got = interpret(self._kernel, self._arguments, {**self._sizes, **spans}, ExactNumbers())
+        numbers = ExactNumbers().beside()
+        got = interpret(self._kernel, self._arguments, {**self._sizes, **spans}, numbers)
         for name in self._recurrence.inputs:
             entries, result = self._arguments[name], got[f"d{name}"]
             if result.size != entries.size:

@@ -85,7 +85,7 @@ def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
     """
     try:
         verify(kernel)
-        recurrence = _recurrence(kernel, scan, frozenset(constants))
+        recurrence = recurrence_of(kernel, scan, frozenset(constants))
     except InvalidKernel as e:
         return Verdict(kernel.name, Status.UNDECIDED, f"it is no kernel: {e.problems[0]}")
     except Undecided as e:
@@ -189,8 +189,13 @@ def _said(shape: Uniform, fixed: tuple[tuple[str, int], ...]) -> str:
     return f"for {length}, at {at} and all other sizes{how}"
 
 
-def _recurrence(kernel: Kernel, scan: Scan, constants: frozenset[str]) -> Recurrence:
+def recurrence_of(kernel: Kernel, scan: Scan, constants: frozenset[str]) -> Recurrence:
     """Returns what a kernel is to compute, or what it is to compute the gradient of.
+
+    Args:
+        kernel: a kernel of the scan's operator.
+        scan: the scan.
+        constants: leaves of its decay that are the same at all tokens.
 
     Raises:
         Undecided: its arguments are not those of an operator with real entries.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from proved_kernels import gradient_by_tokens, gradient_in_chunks, of_backend
 
 from dsfc.kernel_proofs.gradient import derivatives
 from dsfc.kernel_proofs.prove import Status, prove
 from dsfc.trusted.polynomial import constant, generator
-from kernels import gradient_by_tokens, gradient_in_chunks, of_backend
 
 x, y, e = generator("x[0]"), generator("y[0]"), generator("exp[x[0]*y[0]]")
 EXPONENTS = {"exp[x[0]*y[0]]": x * y}
@@ -50,7 +50,14 @@ def test_a_gradient_of_tokens_is_proved_at_some_lengths() -> None:
     assert verdict.sentence == text
 
 
-def test_a_gradient_of_a_delta_rule_is_not_decided() -> None:
-    verdict = prove(*gradient_in_chunks("deltanet", 2))
-    assert verdict.status is Status.UNDECIDED
-    assert "diagonal transition" in verdict.text
+@pytest.mark.parametrize("mixer", ["deltanet", "rwkv7"])
+def test_a_gradient_of_rewritten_states_is_proved_over_three_tokens(mixer: str) -> None:
+    verdict = prove(*gradient_in_chunks(mixer, 2))
+    assert verdict.status is Status.AT_LENGTHS
+    assert verdict.text.startswith("L = 1, 2 and 3, with ")
+
+
+def test_a_gradient_is_not_that_of_another_scan() -> None:
+    kernel, _ = gradient_in_chunks("gla", 2)
+    _, scan = gradient_in_chunks("retnet", 2)
+    assert prove(kernel, scan).status is Status.UNDECIDED

@@ -8,13 +8,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from mutants import mutants
+from changed_kernels import mutants
+from proved_kernels import by_tokens, gradient_by_tokens, gradient_in_chunks, in_chunks
 
 from dsfc.kernel_ir.interpret import KernelError, interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel
 from dsfc.kernel_proofs.prove import Status, prove
 from dsfc.plan.scan_ir import Scan
-from kernels import by_tokens, gradient_by_tokens, gradient_in_chunks, in_chunks
 
 SIZES = {"B": 2, "H": 2, "N": 3, "P": 3, "PT": 2, "CHANNELS": 3, "BLOCK": 2}
 """Of kernels that are proved for all sizes."""
@@ -100,7 +100,7 @@ def test_a_few_wrong_gradients_are_not_proved() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("mixer", "count"), [("retnet", 150), ("gla", 300)])
+@pytest.mark.parametrize(("mixer", "count"), [("retnet", 150), ("gla", 300), ("deltanet", 200)])
 def test_no_wrong_gradient_of_chunks_is_proved(mixer: str, count: int) -> None:
     said = campaign(*gradient_in_chunks(mixer, 2), backwards(2))
     assert said[Status.UNDECIDED] == said.total() >= count

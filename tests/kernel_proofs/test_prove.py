@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from proved_kernels import by_tokens, changed, in_chunks, of_backend, scan_of
 
 import dsfc
 from dsfc.emit.backend import load_backend
-from dsfc.kernel_ir.ir import Along, Dot, Index, Let, Load, Loop, Map, Operation, plus
-from dsfc.kernel_proofs.prove import Status, prove
+from dsfc.kernel_ir.interpret import interpret, value_of
+from dsfc.kernel_ir.ir import Access, Along, Dot, Index, Let, Load, Loop, Map, Operation, plus
+from dsfc.kernel_ir.numbers import DOUBLES
+from dsfc.kernel_proofs.prove import Status, prove, recurrence_of
 from dsfc.kernels.step import step
-from kernels import by_tokens, changed, in_chunks, scan_of
+from dsfc.plan.ir import Role
+
+CONSTANTS = frozenset(b.name for b in dsfc.load("s6").plan.arrays if b.role is Role.CONSTANT)
 
 CHUNKS = ["retnet", "gla", "deltanet", "gated_deltanet", "kda", "rwkv7"]
 
@@ -146,3 +152,23 @@ def test_a_complex_scan_is_not_decided() -> None:
     verdict = prove(kernel, scan_of("hgrn"))
     assert verdict.status is Status.UNDECIDED
     assert "real states" in verdict.text
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("mixer", ["retnet", "gla", "deltanet", "rwkv7", "s6", "rg_lru"])
+def test_what_is_proved_holds_of_numbers_at_other_sizes(mixer: str) -> None:
+    kernel, scan = of_backend(mixer, 0)
+    assert prove(kernel, scan, CONSTANTS).status is Status.PROVED
+    recurrence = recurrence_of(kernel, scan, CONSTANTS)
+    draw = np.random.default_rng(11)
+    for length, size, part in ((1, 5, 3), (37, 3, 2), (70, 1, 4)):
+        sizes = {n: size for n in (*kernel.static, *kernel.dynamic)}
+        sizes |= {"L": length, "PT": part, "BLOCK": part}
+        given = {
+            a.name: draw.normal(size=[value_of(s, sizes) for s in a.shape]) / 4
+            for a in kernel.arguments
+            if a.access is Access.READ
+        }
+        given = {n: -np.abs(x) if n == "g" else x for n, x in given.items()}
+        got, want = interpret(kernel, given, sizes), recurrence.run(given, length, DOUBLES)
+        assert all(np.allclose(got[n], want[n], 1e-9, 1e-9) for n in want)

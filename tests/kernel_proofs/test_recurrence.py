@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from proved_kernels import scan_of
 
 import dsfc
 from dsfc.expr.evaluate import NamedArray
@@ -17,7 +18,6 @@ from dsfc.kernel_proofs.exact import ExactNumbers, Undecided, polynomial_of, sym
 from dsfc.kernel_proofs.recurrence import Recurrence
 from dsfc.plan.evaluate import Runner
 from dsfc.plan.scan_ir import Scan
-from kernels import scan_of
 
 LENGTH, SIZES = 4, {"h": 2, "n": 3, "p": 2}
 NAMES = {"h": "H", "n": "N", "p": "P"}

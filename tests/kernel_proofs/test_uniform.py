@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from proved_kernels import by_tokens, changed, gradient_in_chunks, in_chunks, scan_of
 
 from dsfc.kernel_ir.ir import (
     Access,
@@ -27,7 +28,6 @@ from dsfc.kernel_ir.ir import (
 from dsfc.kernel_proofs.exact import Undecided
 from dsfc.kernel_proofs.uniform import uniform
 from dsfc.kernels.step import step
-from kernels import by_tokens, changed, gradient_in_chunks, in_chunks, scan_of
 
 CHUNK = 4
 KERNEL, _ = in_chunks("gla", CHUNK)
