@@ -58,7 +58,7 @@ class Verdict:
         kernel: its name.
         status: what is known.
         text: for what it is proved, where it is refuted or why it is not decided.
-        tokens: of a chunk; 0 where nothing is proved.
+        tokens: of a chunk, or the one token; 0 where it is not proved for all lengths.
         sizes: dimensions at which it is proved for one size, by name.
     """
 
@@ -76,7 +76,7 @@ class Verdict:
 
 
 def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
-    """Returns whether a kernel computes outputs and the last state of a scan.
+    """Returns whether a kernel computes outputs and the last state of a scan, or its gradient.
 
     Args:
         kernel: a kernel of the scan's operator.
@@ -128,6 +128,8 @@ def _proved(kernel: Kernel, recurrence: Recurrence, shape: Uniform) -> Verdict:
     Raises:
         Undecided: it is not.
     """
+    if shape.time != recurrence.time:
+        raise Undecided("its loop goes through something other than the sequence")
     sizes = _sizes(kernel, shape)
     names = _compare(kernel, recurrence, sizes, shape.chunk)
     if shape.loops:

@@ -78,8 +78,8 @@ class _Row:
         self._tile = tuple(n for n in of.labels["S"] if n != of.rows)
         kept = {n for n in of.labels["o"] if n not in (of.rows, of.time)}
         self._keys = tuple(k for k, n in enumerate(self._tile) if n not in kept)
-        self._order = [n for n in self._tile if n in kept]
-        self._out = [n for n in of.labels["o"] if n in kept]
+        order = [n for n in self._tile if n in kept]
+        self._order = [order.index(n) for n in of.labels["o"] if n in kept]
 
     def run(self, length: int) -> tuple[list[Array], Array]:
         """Returns the outputs of all tokens, and the last state."""
@@ -87,8 +87,7 @@ class _Row:
         for i in range(length):
             state = self._after(state, i)
             look = self._summed(state if self._of.scan.read is None else self._at("q", i) * state)
-            order = [self._order.index(n) for n in self._out]
-            outputs.append(np.asarray(look.reshape(look.shape)).transpose(order))
+            outputs.append(look.transpose(self._order))
         return outputs, state
 
     def _after(self, h: Array, i: int) -> Array:
