@@ -95,12 +95,12 @@ def test_no_wrong_kernel_of_chunks_is_proved(mixer: str, chunk: int, count: int)
 
 
 def test_a_few_wrong_gradients_are_not_proved() -> None:
-    said = campaign(*gradient_in_chunks("retnet", 2), backwards(2), step=29)
-    assert said[Status.UNDECIDED] == said.total() >= 5
+    said = campaign(*gradient_in_chunks("retnet", 2), backwards(2), step=60)
+    assert said[Status.UNDECIDED] == said.total() >= 3
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("mixer", "count"), [("retnet", 150), ("gla", 300), ("deltanet", 200)])
+@pytest.mark.parametrize(("mixer", "count"), [("retnet", 150), ("gla", 300), ("deltanet", 300)])
 def test_no_wrong_gradient_of_chunks_is_proved(mixer: str, count: int) -> None:
     said = campaign(*gradient_in_chunks(mixer, 2), backwards(2))
     assert said[Status.UNDECIDED] == said.total() >= count
