@@ -74,7 +74,7 @@ def campaign(
 
 def test_no_wrong_kernel_of_a_scan_without_keys_is_proved() -> None:
     said = campaign(*by_tokens("rg_lru"), forwards(1))
-    assert said[Status.REFUTED] == said.total() >= 30
+    assert said[Status.REFUTED] == said.total() == 41
 
 
 @pytest.mark.parametrize("mixer", ["retnet", "gla", "deltanet"])
@@ -86,12 +86,11 @@ def test_a_few_wrong_kernels_of_chunks_are_not_proved(mixer: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("mixer", "chunk", "count"),
-    [("retnet", 8, 90), ("gla", 8, 170), ("deltanet", 8, 80), ("rwkv7", 4, 150)],
+    [("retnet", 8, 101), ("gla", 8, 202), ("deltanet", 8, 96), ("rwkv7", 4, 361)],
 )
 def test_no_wrong_kernel_of_chunks_is_proved(mixer: str, chunk: int, count: int) -> None:
     said = campaign(*in_chunks(mixer, chunk), forwards(chunk))
-    assert said[Status.REFUTED] >= count
-    assert said.total() - said[Status.REFUTED] <= 6
+    assert said[Status.REFUTED] == said.total() == count
 
 
 def test_a_few_wrong_gradients_are_not_proved() -> None:
@@ -100,13 +99,13 @@ def test_a_few_wrong_gradients_are_not_proved() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("mixer", "count"), [("retnet", 150), ("gla", 300), ("deltanet", 300)])
+@pytest.mark.parametrize(("mixer", "count"), [("retnet", 342), ("gla", 424), ("deltanet", 346)])
 def test_no_wrong_gradient_of_chunks_is_proved(mixer: str, count: int) -> None:
     said = campaign(*gradient_in_chunks(mixer, 2), backwards(2))
-    assert said[Status.UNDECIDED] == said.total() >= count
+    assert said[Status.UNDECIDED] == said.total() == count
 
 
 @pytest.mark.full
 def test_no_wrong_gradient_of_tokens_is_proved() -> None:
     said = campaign(*gradient_by_tokens("rg_lru"), backwards(1))
-    assert said[Status.UNDECIDED] == said.total() >= 60
+    assert said[Status.UNDECIDED] == said.total() == 134
