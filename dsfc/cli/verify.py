@@ -1,12 +1,16 @@
-"""`dsfc verify`: runs a module against the definition of its mixer. The only command with torch."""
+"""`dsfc verify`: runs a module against the definition of its mixer, or proves its kernels.
+
+No other command needs torch; proofs do not.
+"""
 
 from __future__ import annotations
 
 import click
 
 from dsfc.cli.options import format_option
+from dsfc.cli.process import bounded
 from dsfc.cli.progress import progress
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_text
 
 
 @click.command(short_help="Run a module against its definition.")
@@ -19,6 +23,12 @@ from dsfc.cli.spec import SpecWord
     "--fast", is_flag=True, help="Values and gradients only: every mode, cut, step, mask."
 )
 @click.option("--full", is_flag=True, help="Compile machine code too, and stream long; minutes.")
+@click.option(
+    "--kernels", is_flag=True, help="Run nothing: prove what the kernels of a SPEC compute."
+)
+@click.option(
+    "--backend", metavar="NAME", help="With --kernels: the backend, such as triton.  [default: c]"
+)
 @format_option("the result")
 @click.pass_context
 def verify(
@@ -28,6 +38,8 @@ def verify(
     mixer: str | None,
     fast: bool,
     full: bool,
+    kernels: bool,
+    backend: str | None,
     form: str,
 ) -> None:
     """Run an emitted module against the definition of its mixer.
@@ -35,9 +47,19 @@ def verify(
     Compares every legal mode, forward and backward, with the float64 reference printed from the
     definition, and checks PyTorch's rules. A SPEC is compiled to a temporary file first. Exit code
     1 if a check fails. A module is a program, and this command runs it.
+
+    With --kernels nothing is compiled or run. For each kernel of the SPEC it says whether what the
+    kernel computes is proved to be the recurrence, for which lengths and sizes; refuted, by which
+    numbers; or not decided, and why. Exit code 1 if a kernel is refuted.
     """
     if fast and full:
         raise click.UsageError("give --fast or --full, not both")
+    if kernels:
+        if fast or full or spec is not None:
+            raise click.UsageError("--kernels goes with a SPEC, --mixer, --backend and --format")
+        ctx.exit(_prove(target, mixer, backend or "c", form))
+    if backend is not None:
+        raise click.UsageError("--backend goes with --kernels")
     with progress("starting torch") as shown:
         try:
             from dsfc.api.validate import validate as run
@@ -53,3 +75,18 @@ def verify(
     else:
         click.echo(report.render(), nl=False)
     ctx.exit(0 if report.kept else 1)
+
+
+def _prove(target: str, mixer: str | None, backend: str, form: str) -> int:
+    """Prints what is proved of the kernels of a spec; returns the exit code."""
+    from dsfc.api.kernels import kernel_proofs
+
+    with bounded(f"verify {target} --kernels"):
+        proofs = kernel_proofs(spec_text(target).compilation(mixer), backend)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(proofs.to_json(), ensure_ascii=False, indent=2))
+    else:
+        click.echo(proofs.render(), nl=False)
+    return 0 if proofs.kept else 1

@@ -1,6 +1,7 @@
 """Runs a kernel with NumPy: the judge of every printer.
 
-It follows the kernel word by word, in the precision asked for. Nothing on a machine would tell of a
+It follows the kernel word by word, in the precision asked for, or with entries that are no floating
+point numbers at all: `Numbers` says what they are. Nothing on a machine would tell of a
 load or a store outside of an argument, of a load of scratch that no store wrote, and of results
 that are written twice or not at all: here they are errors.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,7 @@ from dsfc.kernel_ir.ir import (
     ToMiddle,
     Triangle,
 )
+from dsfc.kernel_ir.numbers import DOUBLES, Numbers
 from dsfc.kernel_ir.types import united
 
 Array = NDArray[Any]
@@ -59,7 +62,7 @@ def interpret(
     kernel: Kernel,
     arguments: Mapping[str, Array],
     sizes: Mapping[str, int],
-    dtype: Any = np.float64,  # noqa: ANN401 - whatever NumPy takes
+    numbers: Numbers = DOUBLES,
 ) -> dict[str, Array]:
     """Returns what a kernel writes.
 
@@ -67,7 +70,7 @@ def interpret(
         kernel: the kernel.
         arguments: what it reads, by name.
         sizes: static and dynamic sizes.
-        dtype: of all computing.
+        numbers: what the entries are, float64 if not given.
 
     Returns:
         the arguments written, by name.
@@ -76,8 +79,8 @@ def interpret(
         KernelError: it reads or writes where there is nothing, reads scratch that no store wrote,
             or writes an entry of a result twice, or not at all.
     """
-    written = _memories(kernel, Access.WRITE, sizes, dtype)
-    read = {n: np.asarray(x, dtype) for n, x in arguments.items()}
+    written = _memories(kernel, Access.WRITE, sizes, numbers.dtype)
+    read = {n: np.asarray(x, numbers.dtype) for n, x in arguments.items()}
     for a in kernel.arguments:
         wanted = tuple(value_of(s, sizes) for s in a.shape)
         if a.access is Access.READ and read[a.name].shape != wanted:
@@ -85,10 +88,10 @@ def interpret(
     inputs = {n: _Memory(x, np.ones(x.shape, bool), Access.READ) for n, x in read.items()}
     counts = [range(value_of(g.count, sizes)) for g in kernel.grid]
     for place in itertools.product(*counts):
-        scratch = _memories(kernel, Access.SCRATCH, sizes, dtype)
+        scratch = _memories(kernel, Access.SCRATCH, sizes, numbers.dtype)
         integers = dict(sizes) | {g.index: i for g, i in zip(kernel.grid, place, strict=True)}
         with np.errstate(all="ignore"):
-            _Program({**inputs, **written, **scratch}, integers, dtype).run(kernel.body)
+            _Program({**inputs, **written, **scratch}, integers, numbers).run(kernel.body)
     for name, memory in written.items():
         if not memory.full.all():
             raise KernelError(f"{name}: no store writes entry {_first(~memory.full)}")
@@ -148,13 +151,55 @@ class _Value:
         return self.array.transpose(order)[index]
 
 
+class _Inverse(_Value):
+    """(1 + A)⁻¹ of a strictly lower triangular A, computed only where more than a product is read.
+
+    A product with it is what the system is solved for, row by row.
+    """
+
+    __slots__ = ("_a", "_numbers")
+
+    def __init__(self, axes: tuple[Axis, ...], a: Array, numbers: Numbers) -> None:
+        if np.triu(a).any():
+            raise KernelError("the inverse of 1 + A of an A that is not strictly lower triangular")
+        self.axes, self._a, self._numbers = axes, a, numbers
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """The inverse."""
+        return self._solved(np.eye(len(self._a), dtype=self._numbers.dtype))
+
+    def takes(self, dot: Dot, right: _Value) -> bool:
+        """Returns whether a product is the whole inverse times a right side without its rows."""
+        row, column = self.axes
+        whole = dot.left_part in (None, Triangle(row, column, Part.LOWER))
+        return whole and dot.over == column and row not in right.axes
+
+    def solve(self, right: _Value) -> _Value:
+        """Returns what the system is solved for, with the rows of a right side."""
+        row, column = self.axes
+        at = right.axes.index(column)
+        axes = (row, *right.axes[:at], *right.axes[at + 1 :])
+        return _Value(axes, self._solved(np.moveaxis(right.array, at, 0)))
+
+    def _solved(self, right: Array) -> Array:
+        out = np.empty_like(right)
+        for i in range(len(out)):
+            known = np.tensordot(self._a[i, :i], out[:i], 1) if i else 0
+            out[i] = self._numbers.solved(right[i] - known)
+        return out
+
+
 class _Program:
     """One program of the grid."""
 
-    def __init__(self, arguments: dict[str, _Memory], integers: dict[str, int], dtype: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self, arguments: dict[str, _Memory], integers: dict[str, int], numbers: Numbers
+    ) -> None:
         self._arguments = arguments
         self._integers = integers
-        self._dtype = dtype
+        self._numbers = numbers
+        self._dtype = numbers.dtype
         self._values: dict[str, _Value] = {}
 
     def run(self, body: tuple[Statement, ...]) -> None:
@@ -209,7 +254,7 @@ class _Program:
         axes, place, counts = self._place(load.at, memory.array.shape, load.argument)
         if not memory.full[place].all():
             raise KernelError(f"{load.argument}: a load of entries that no store wrote")
-        full = np.zeros([self._size(a) for a in axes], self._dtype)
+        full = np.full([self._size(a) for a in axes], self._number(0), self._dtype)
         full[tuple(map(slice, counts))] = memory.array[place].reshape(counts)
         return _Value(axes, full)
 
@@ -229,7 +274,7 @@ class _Program:
     def _value(self, operation: Operation) -> _Value:
         match operation:
             case Const(value=value):
-                return _Value((), np.asarray(value, self._dtype))
+                return _Value((), np.asarray(self._number(value), self._dtype))
             case Index(axis=axis):
                 start = self._int(operation.start)
                 return _Value((axis,), start + np.arange(self._size(axis)))
@@ -245,7 +290,8 @@ class _Program:
                 x = self._values[operation.operand]
                 at = x.axes.index(operation.axis)
                 fold = _FOLDS[operation.function]
-                return _Value(x.axes[:at] + x.axes[at + 1 :], fold.reduce(x.array, axis=at))
+                folded = np.asarray(fold.reduce(x.array, axis=at))
+                return _Value(x.axes[:at] + x.axes[at + 1 :], folded)
             case Cumulate():
                 return self._cumulate(operation)
             case ToMiddle():
@@ -257,10 +303,8 @@ class _Program:
             case Dot():
                 return self._dot(operation)
             case InverseUnit():
-                x = self._values[operation.operand]
-                a = x.over((operation.row, operation.column))
-                one = np.eye(len(a), dtype=self._dtype)
-                return _Value((operation.row, operation.column), np.linalg.inv(one + a))
+                a = self._values[operation.operand].over((operation.row, operation.column))
+                return _Inverse((operation.row, operation.column), a, self._numbers)
             case Load():
                 return self._load(operation)
 
@@ -277,8 +321,11 @@ class _Program:
     def _map(self, operation: Map) -> _Value:
         values = [self._values[x] for x in operation.operands]
         axes = united(*(v.axes for v in values))
-        function = _FUNCTIONS.get(operation.function) or row(operation.function).value
-        result = np.asarray(function(*(v.over(axes) for v in values)))
+        operands = tuple(v.over(axes) for v in values)
+        if operation.function in _FUNCTIONS:
+            result = np.asarray(_FUNCTIONS[operation.function](*operands))
+        else:
+            result = np.asarray(self._numbers.apply(row(operation.function), operands, None))
         return _Value(axes, np.broadcast_to(result, [self._size(a) for a in axes]))
 
     def _cumulate(self, operation: Cumulate) -> _Value:
@@ -340,14 +387,16 @@ class _Program:
 
     def _dot(self, operation: Dot) -> _Value:
         left, right = self._values[operation.left], self._values[operation.right]
-        left = self._masked(left, operation.left_part)
         right = self._masked(right, operation.right_part)
+        if isinstance(left, _Inverse) and left.takes(operation, right):
+            return self._masked(left.solve(right), operation.out)
+        left = self._masked(left, operation.left_part)
         axes = tuple(a for a in united(left.axes, right.axes) if a != operation.over)
         # NumPy knows 52 letters, a tile has few axes.
         letters = {a: chr(97 + i) for i, a in enumerate((*axes, operation.over))}
         spell = ["".join(letters[a] for a in v.axes) for v in (left, right)]
         out = "".join(letters[a] for a in axes)
-        result = np.einsum(f"{spell[0]},{spell[1]}->{out}", left.array, right.array)
+        result = np.asarray(np.einsum(f"{spell[0]},{spell[1]}->{out}", left.array, right.array))
         return self._masked(_Value(axes, result), operation.out)
 
     def _masked(self, value: _Value, part: Triangle | None) -> _Value:
@@ -360,6 +409,11 @@ class _Program:
 
     def _size(self, axis: Axis) -> int:
         return axis.size if isinstance(axis.size, int) else self._integers[axis.size]
+
+    def _number(self, value: float) -> Any:  # noqa: ANN401 - what the entries are
+        # No fraction is infinite, or nan.
+        exact = np.isfinite(value)
+        return self._numbers.number(Fraction(value)) if exact else value
 
     def _int(self, e: Int) -> int:
         return value_of(e, self._integers)

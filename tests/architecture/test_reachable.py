@@ -22,7 +22,6 @@ Symbol = tuple[str, str]
 
 JUDGES = {
     "dsfc.mixer.evaluate": "the meaning of a mixer, run literally: tests hold every stage to it",
-    "dsfc.kernel_ir.interpret": "the meaning of a kernel: tests hold every printer to it",
     "dsfc.plan.evaluate_adjoint": "the meaning of a plan's gradient: tests hold adjoints to it",
     "dsfc.syntax.textmate": "a command of its own, which writes the grammar of editors",
     "dsfc.diagnostics.catalogue": "`examples`: tests raise each code by the spec on its page",

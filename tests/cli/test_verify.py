@@ -246,3 +246,28 @@ def test_the_checks_themselves(run: Callable) -> None:
     result = run("verify", "normalized_attn")
     assert result.exit_code == 0, result.output
     assert "definition" in result.stdout and "gradcheck" in result.stdout
+
+
+def test_kernels_are_proved_and_nothing_runs(run: Callable, checks: list[str]) -> None:
+    result = run("verify", "rg_lru", "--kernels")
+    assert result.exit_code == 0 and not checks
+    assert "  forward   proved for all lengths and all sizes, by induction over tokens\n" in (
+        result.stdout
+    )
+
+
+def test_proofs_of_kernels_are_json(run: Callable) -> None:
+    result = run("verify", "rg_lru", "--kernels", "--backend", "c", "--format", "json")
+    assert [k["status"] for k in json.loads(result.stdout)["kernels"]] == [
+        "proved",
+        "proved at some lengths",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [("--kernels", "--fast"), ("--kernels", "--full"), ("--backend", "c")]
+)
+def test_options_that_do_not_go_together_are_refused(run: Callable, words: tuple[str, ...]) -> None:
+    result = run("verify", "rg_lru", *words)
+    assert result.exit_code == 2
+    assert "--kernels" in result.stderr

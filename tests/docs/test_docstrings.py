@@ -173,7 +173,7 @@ def test_what_a_public_function_returns_is_public() -> None:
                 assert id(result) in public, (name, kind)
 
 
-INSIDE = ("journey.md", "kernel_ir.md")
+INSIDE = ("journey.md", "kernel_ir.md", "kernel_proofs.md")
 """Pages on how the compiler works, which call its stages."""
 
 

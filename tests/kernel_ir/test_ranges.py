@@ -13,7 +13,7 @@ from small_kernels import N, S, T
 from dsfc.expr.interval import INF, NONNEG, Interval
 from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.interpret import interpret
-from dsfc.kernel_ir.ir import Access, Kernel, Store
+from dsfc.kernel_ir.ir import Access, Kernel, Part, Store, Triangle
 from dsfc.kernel_ir.ranges import ranges_of
 from dsfc.kernel_ir.verify import InvalidKernel
 
@@ -79,7 +79,9 @@ REFUSED: dict[str, Compute] = {
     "products of rates": lambda k, g, r, x: k.product(r, T) - 1.0,
     "products of rates between": lambda k, g, r, x: k.between(r, T, T, S) - 1.0,
     "the larger of two": lambda k, g, r, x: k.map("max", x, g),
-    "an inverse": lambda k, g, r, x: k.inverse_unit(k.dot(g, columns(k, r), N), T, S),
+    "an inverse": lambda k, g, r, x: k.inverse_unit(
+        k.dot(g, columns(k, r), N, out=Triangle(T, S, Part.STRICTLY_LOWER)), T, S
+    ),
     "what a loop turns round": lambda k, g, r, x: looped(k, g, lambda s: -s),
     "what a loop makes positive late": lambda k, g, r, x: looped(k, g, lambda s: s + 1.0),
 }
