@@ -131,6 +131,8 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
     """A certificate by the sequences of a point, if they give one."""
     places = tuple(_places(claim, point))
     if len(places) > EQUATIONS:
+        places = tuple(part for part in places if part.token == 0)
+    if len(places) > EQUATIONS:
         return None
     budget.left -= ONE_EQUATION * len(places)
     try:
@@ -144,6 +146,10 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
     except (Rejected, TooLarge, ZeroDivisionError):
         return None
     constants = frozenset(equations.bounds)
+    # An output of the second that is one number, whatever its parameters are, is enough.
+    alone = next((k for k, e in enumerate(differences) if e.names <= constants), None)
+    if alone is not None:
+        parts, differences = parts[alone : alone + 1], differences[alone : alone + 1]
     if not parts or len(frozenset().union(*(e.names for e in differences)) - constants) > UNKNOWNS:
         return None
     cleared = [_cleared(e, equations) for e in differences]
