@@ -48,6 +48,9 @@ UNKNOWNS = 40
 WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
 
+LITTLE = 3_000
+"""Terms that are added in all where only what is plain to see is looked for."""
+
 EQUATIONS = 28
 """Outputs of the sequences of one point; where there would be more they are left."""
 
@@ -58,7 +61,7 @@ _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 
 
 def no_instance_by_test_sequences(
-    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN
+    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN, work: int = WORK
 ) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
@@ -67,6 +70,7 @@ def no_instance_by_test_sequences(
     Args:
         claim: the two systems and their names.
         fixed_sizes: sizes that some axes have.
+        work: terms that are added in all.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
@@ -76,7 +80,7 @@ def no_instance_by_test_sequences(
     comparable(replace(claim, locality=None))
     if own_sizes(claim):
         return "the second has an axis of its own, which may have any size"
-    left = WORK
+    left = work
     # What is so for functions of the whole history is so for all.
     depths = (LENGTH_LIMIT - 1, 0) if slots(claim) else (None,)
     every = product(SHAPES, depths, tuple(around(claim.a, claim.b, fixed_sizes)), range(DRAWS))
