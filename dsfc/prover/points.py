@@ -107,7 +107,7 @@ def _found(
 ) -> Point | None:
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
     kept = tuple(c for k, c in enumerate(claim.conditions) if k not in without)
-    given = Conditions(kept) if without else statement.conditions
+    assumed = Conditions(kept) if without else statement.conditions
     names, arrays = tuple(c.solved for c in kept), _arrays(statement)
     for draw in range(DRAWS):
         rng = random.Random(f"{draw} {without}")
@@ -115,7 +115,7 @@ def _found(
         numbers = NUMBERS[:1] if draw < 3 else NUMBERS
         try:
             tried = _Draw(
-                claim, statement, names, given, arrays, rng, numbers, alike, later + draw % 3
+                claim, statement, names, assumed, arrays, rng, numbers, alike, later + draw % 3
             )
             point = tried.point()
             placed = _placed(claim, statement, point, without)
@@ -179,7 +179,7 @@ class _Draw:
         claim: Claim,
         statement: WrittenClaim,
         names: tuple[str, ...],
-        given: Conditions,
+        assumed: Conditions,
         arrays: frozenset[str],
         rng: random.Random,
         numbers: tuple[Fraction, ...],
@@ -188,7 +188,7 @@ class _Draw:
     ) -> None:
         self.claim, self.symbols, self.rng = claim, statement.symbols, rng
         self.numbers, self.alike = numbers, alike
-        self.names, self.conditions, every = names, given, statement.conditions
+        self.names, self.conditions, every = names, assumed, statement.conditions
         self.length = 1 + longer + max(reach(p) for p in every.polynomials)
         self.read = arrays
         self.window = self.conditions.window

@@ -57,10 +57,10 @@ def _with_inputs(system: System, names: frozenset[str]) -> System:
 def common_names(claim: Claim, second: bool) -> dict[str, str]:
     """Returns names in one system → what both call it; those left out stand for themselves."""
     names = dict(claim.names) if second else {}
-    made = maxima(claim, second)
+    free = maxima(claim, second)
     if claim.free:
-        made = frozenset(s.name for s in _values(claim.b if second else claim.a))
-    return names | {name: LABELS[second] + name for name in sorted(made)}
+        free = frozenset(s.name for s in _values(claim.b if second else claim.a))
+    return names | {name: LABELS[second] + name for name in sorted(free)}
 
 
 def ranges(claim: Claim) -> dict[str, Interval]:

@@ -20,10 +20,9 @@ Then not all e are 0 where b has outputs (Hilbert's Nullstellensatz says that th
 wherever there is no solution, complex ones included). Outputs of a that are rational numbers stand
 in e as what they are; others are symbols with bounds.
 
-All that is said is said at the sizes of the claim; those of b's axes follow from those of a's.
-Slots are functions of the token and the `locality` tokens before it. Sequences that are no longer
-than that are told apart by all of their past, so there it is said of functions of the whole
-history.
+All is said at the sizes of the claim; those of b's axes follow from those of a's. Slots are
+functions of the token and the `locality` tokens before it. Sequences that are no longer than that
+are told apart by all of their past, so there it is said of functions of the whole history.
 """
 
 from __future__ import annotations
