@@ -31,6 +31,7 @@ from dsfc.trusted.rules.constant_sequence import (
     own_axes,
 )
 from dsfc.trusted.rules.recurrence import Coefficients, Rolled, applied, distinct, longer
+from dsfc.trusted.rules.steady import steady
 from dsfc.trusted.witness import LENGTH_LIMIT, in_range, stored_axes
 
 ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))
@@ -78,7 +79,7 @@ def no_case(claim: Claim) -> Certificate | str:
         point = _first(claim, shown)
     except Obstacle as e:
         point, why = None, str(e)
-    if point is None:
+    if point is None and not _sums_of_powers(claim):
         shown = _shown_by_recurrence
         point = _first(claim, shown)
     if point is None:
@@ -101,6 +102,15 @@ def no_case(claim: Claim) -> Certificate | str:
     except Rejected as e:
         return f"a point was found that the trusted kernel does not accept: {e}"
     return certificate
+
+
+def _sums_of_powers(claim: Claim) -> bool:
+    """Whether the increments of a are sums of powers as soon as those of b are."""
+    sizes = dict(claim.sizes)
+    try:
+        return steady(claim.a, sizes).window <= steady(claim.b, sizes).window
+    except Obstacle:
+        return False
 
 
 def _first(claim: Claim, shown: _Shown) -> _Found | None:

@@ -26,7 +26,7 @@ from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach, read
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
-from dsfc.trusted.generator_names import lags, shifted
+from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated, inside
@@ -96,7 +96,7 @@ def with_points(
     for family in families(claim):
         if forced and family not in timed[-1:]:
             continue
-        point = _found(claim, statement, family, later)
+        point = _moved(claim, statement, family, holds) or _found(claim, statement, family, later)
         if point is not None:
             needed.append(Needed(family, point))
     return Conditional(invariant, holds, tuple(needed), forced, varied)
@@ -106,17 +106,45 @@ def _found(
     claim: Claim, statement: WrittenClaim, without: tuple[int, ...], later: int = 0
 ) -> Point | None:
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
+    kept = tuple(c for k, c in enumerate(claim.conditions) if k not in without)
+    assumed = Conditions(kept) if without else statement.conditions
+    names, arrays = tuple(c.solved for c in kept), _arrays(statement)
     for draw in range(DRAWS):
         rng = random.Random(f"{draw} {without}")
         alike = draw // 3 % 2 == 0
         numbers = NUMBERS[:1] if draw < 3 else NUMBERS
         try:
-            point = _Draw(claim, statement, without, rng, numbers, alike, later + draw % 3).point()
+            tried = _Draw(
+                claim, statement, names, assumed, arrays, rng, numbers, alike, later + draw % 3
+            )
+            point = tried.point()
             placed = _placed(claim, statement, point, without)
         except (Rejected, Obstacle, ZeroDivisionError, ValueError):
             continue
         if placed is not None:
             return placed
+    return None
+
+
+def _moved(
+    claim: Claim, statement: WrittenClaim, without: tuple[int, ...], holds: Point
+) -> Point | None:
+    """The point where all conditions hold, with other numbers for what some give a value.
+
+    A half of a number is in its range, and 1 is where 0 is.
+    """
+    values = dict(holds.values)
+    for name in {claim.conditions[k].solved for k in without}:
+        leaf = LEAF.fullmatch(name)
+        if leaf is None or leaf[1] not in values:
+            return None
+        values[leaf[1]] = tuple(
+            (*Fraction(p, 2 * q).as_integer_ratio(), r, s, k) if p else _exact(Fraction(1))
+            for p, q, r, s, k in dict(holds.values)[leaf[1]]
+        )
+    with suppress(Rejected, Obstacle, ZeroDivisionError, ValueError):
+        point = dataclasses.replace(holds, values=tuple(sorted(values.items())))
+        return _placed(claim, statement, point, without)
     return None
 
 
@@ -150,7 +178,9 @@ class _Draw:
         self,
         claim: Claim,
         statement: WrittenClaim,
-        without: tuple[int, ...],
+        names: tuple[str, ...],
+        assumed: Conditions,
+        arrays: frozenset[str],
         rng: random.Random,
         numbers: tuple[Fraction, ...],
         alike: bool,
@@ -158,12 +188,9 @@ class _Draw:
     ) -> None:
         self.claim, self.symbols, self.rng = claim, statement.symbols, rng
         self.numbers, self.alike = numbers, alike
-        kept = tuple(c for k, c in enumerate(claim.conditions) if k not in without)
-        self.names = tuple(c.solved for c in kept)
-        every = statement.conditions
-        self.conditions = Conditions(kept) if without else every
+        self.names, self.conditions, every = names, assumed, statement.conditions
         self.length = 1 + longer + max(reach(p) for p in every.polynomials)
-        self.read = _arrays(statement)
+        self.read = arrays
         self.window = self.conditions.window
         self.known = self.conditions.values(self.window)
         self.values: dict[str, list[Exact]] = {}

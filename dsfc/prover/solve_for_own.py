@@ -311,6 +311,8 @@ class Solver:
             return False
         if entry[3] not in (None, "0"):
             return False
+        if not all(map(self.symbols.knows, value.names)):
+            return False
         if self.symbols.is_real(Quotient(generator(g))) and value - self.symbols.conjugate(value):
             return False
         match self.own[entry[1]]:

@@ -20,7 +20,7 @@ from dsfc.prover.filters import filters
 from dsfc.prover.matched import matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
-from dsfc.prover.test_sequences import no_instance_by_test_sequences
+from dsfc.prover.test_sequences import LITTLE, no_instance_by_test_sequences
 from dsfc.prover.verdict import (
     Conditionally,
     Equal,
@@ -34,7 +34,7 @@ from dsfc.system.ir import System, Term
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant
-from dsfc.trusted.comparable import slots
+from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
@@ -149,6 +149,11 @@ def subsumes(
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
     if conditions:
+        # Before values are looked for, which takes longer; of slots they may be found all the same.
+        plain = partial(no_instance_by_test_sequences, fixed_sizes=sizes, work=LITTLE)
+        apart = "" if slots(least) else _no_case(plain, least)
+        if isinstance(apart, Certificate):
+            return NotAnInstance(apart)
         shown = _cases(twos, pinned)
         if isinstance(shown, Certificate):
             whole, why = where_first_defined(shown)
@@ -232,15 +237,19 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
     own = own_names(claim)
     told = [t.name for t in claim.b.params if t.name in own]
     for apart in dict.fromkeys(((), *((name,) for name in told), tuple(told))):
+        at = replace(claim, apart=apart)
         with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
-            yield from matched(replace(claim, apart=apart))
+            comparable(alpha_rename(at))  # no values are of use to a claim that says nothing
+            yield from matched(at)
 
 
 def _by_equations(claim: Claim) -> Iterator[Claim]:
     """Claims with values that solve the equations of the first tokens."""
     for sized in _sized(claim):
         for told in (sized, *_told_apart(sized)):
-            for conditions in candidates(alpha_rename(told)):
+            renamed = alpha_rename(told)
+            comparable(renamed)
+            for conditions in candidates(renamed):
                 yield replace(told, conditions=conditions)
 
 

@@ -93,7 +93,9 @@ def _checked(certificate: Certificate) -> Gap | None:
     check_sizes(claim)
     if claim.functions and not (claim.case and claim.equal):
         raise Rejected("functions are listed that no value is made of")
-    if not isinstance(proof, Same | Witness) and any(map(_has_maximum, (claim.a, claim.b))):
+    if not isinstance(proof, Same | Witness | Invariant) and any(
+        map(_has_maximum, (claim.a, claim.b))
+    ):
         raise Rejected("a state is a running maximum, of which this rule says nothing")
     match proof:
         case Invariant():

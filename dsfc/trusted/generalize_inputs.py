@@ -4,18 +4,23 @@ A condition such as η_i Δ_i = κ speaks of values inside both mixers. Whether 
 it hold for all inputs is another question; here the values that feed states and outputs (queries,
 keys, gates, normalisers) are taken for inputs, so that what is proved holds however they are made.
 A value that is positive by its definition stays so.
+
+A running maximum is no rational function of anything, so it is taken for an input too, wherever
+equality is claimed without conditions: outputs that are equal whatever it is, before the first
+token too, are equal for what it is.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.expr.interval import POSITIVE, Interval
 from dsfc.expr.ranges import Ranges
 from dsfc.expr.tree import Expr, Field, Now, Ref, children
-from dsfc.system.ir import Stream, System
+from dsfc.system.ir import MaxPlus, Stream, System
 from dsfc.system.known import bounds
 from dsfc.trusted.claim import Claim
 
@@ -26,16 +31,36 @@ LABELS = ("A:", "B:")
 def system_of(claim: Claim, second: bool) -> System:
     """Returns the system that a claim speaks of: that of a or b, its values free if it says so."""
     system = claim.b if second else claim.a
-    return generalize_inputs(system) if claim.free else system
+    if claim.free:
+        return generalize_inputs(system)
+    return _with_inputs(system, maxima(claim, second)) if maxima(claim, second) else system
+
+
+def maxima(claim: Claim, second: bool) -> frozenset[str]:
+    """Returns the running maxima of a or b that the claim takes for inputs."""
+    if claim.free or claim.case or claim.conditions:
+        return frozenset()
+    system = claim.b if second else claim.a
+    return frozenset(s.name for s in system.streams if isinstance(s.value, MaxPlus))
+
+
+def _with_inputs(system: System, names: frozenset[str]) -> System:
+    """The system with some of its streams as inputs."""
+    inputs = tuple(Tensor(s.name, s.axes, s.field) for s in system.streams if s.name in names)
+    return dataclasses.replace(
+        system,
+        inputs=(*system.inputs, *inputs),
+        streams=tuple(s for s in system.streams if s.name not in names),
+    )
 
 
 def common_names(claim: Claim, second: bool) -> dict[str, str]:
     """Returns names in one system → what both call it; those left out stand for themselves."""
     names = dict(claim.names) if second else {}
+    free = maxima(claim, second)
     if claim.free:
-        system = claim.b if second else claim.a
-        names |= {s.name: LABELS[second] + s.name for s in _values(system)}
-    return names
+        free = frozenset(s.name for s in _values(claim.b if second else claim.a))
+    return names | {name: LABELS[second] + name for name in sorted(free)}
 
 
 def ranges(claim: Claim) -> dict[str, Interval]:
@@ -53,6 +78,7 @@ def ranges(claim: Claim) -> dict[str, Interval]:
     }
 
 
+@lru_cache(maxsize=64)
 def generalize_inputs(system: System) -> System:
     """Returns the system with its token-wise values as inputs."""
     values = _values(system)
@@ -69,6 +95,7 @@ def generalize_inputs(system: System) -> System:
     )
 
 
+@lru_cache(maxsize=64)
 def _values(system: System) -> tuple[Stream, ...]:
     """The token-wise values that states and outputs, or values made of states, read."""
     streams = {s.name: s for s in system.streams}
@@ -136,6 +163,7 @@ class _AtAnyToken(Ranges):
         return interval if e.at in (None, Now(0)) else interval.hull(Interval(0.0, 0.0))
 
 
+@lru_cache(maxsize=256)
 def range_of(system: System, stream: Stream) -> Interval:
     """Returns where a real token-wise value lies, at whatever token."""
     assert isinstance(stream.value, Expr)

@@ -41,7 +41,7 @@ from dsfc.trusted.comparable import array_names, nonneg, positive, units
 from dsfc.trusted.defined import TOTAL, Defined, partial_functions
 from dsfc.trusted.entries import Entries, Index, Obstacle
 from dsfc.trusted.exponents import Exponentials, has_exponentials, has_states
-from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.generalize_inputs import maxima, system_of
 from dsfc.trusted.generator_names import LONGEST_LAG, STATE
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, number, total
 from dsfc.trusted.read_out_field import read_out_field
@@ -81,6 +81,7 @@ class OneTokenSemantics(Entries[Quotient]):
         self.system = system_of(claim, second)
         self.label = "B" if second else "A"
         self.names = array_names(claim, second)
+        self.maxima = maxima(claim, second)
         self.symbols = symbols
         self.written_out = entries
         self.token = token
@@ -169,7 +170,8 @@ class OneTokenSemantics(Entries[Quotient]):
             return ONE if self.token == lag else ZERO
         before = self.token is not None and lag > self.token
         if ref.name in self.inputs:
-            if before:
+            # A running maximum starts from a number that is not 0: whatever it is.
+            if before and ref.name not in self.maxima:
                 return ZERO
             axes = self.inputs[ref.name].axes
             return self._entry(ref.name, axes, tuple(at[a] for a in axes), f"@{lag}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,10 @@ from dsfc.prover.subsumes_report import kind, kinds_json, kinds_report
 from dsfc.prover.verdict import Conditionally, Instance, NotAnInstance, Proved, Refuted, Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import SeparatingSequences
+from dsfc.trusted.rejected import Rejected
 
 EVERY = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 LABELS, LATTICE, DENSE = EVERY["cases"], EVERY["lattice"], EVERY["dense"]
@@ -316,3 +319,40 @@ def test_a_name_is_identified_both_ways(system: Callable) -> None:
     found = kinds(a, b, (("W_Q", "W_K"), ("W_K", "W_Q")))
     assert isinstance(found.forth, NotAnInstance) and isinstance(found.back, NotAnInstance)
     assert found.back.certificate.claim.names == (("W_K", "W_Q"), ("W_Q", "W_K"))
+
+
+WIDE = """mixer mixing {{ dims d
+  input u : d
+  y = u + sum[d](u) ⊗ ones[d]
+}}
+mixer channels {{ dims d, {r}
+  input u : d
+  param e : r;  c : d
+  y = sum[r](e) * c * u
+}}
+"""
+
+
+def mixing_and_channels(r: str) -> tuple[System, System]:
+    read = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", WIDE.format(r=r))))
+    return read.compilation("mixing").system, read.compilation("channels").system
+
+
+def test_an_axis_whose_size_follows_from_others_has_no_other() -> None:
+    shown = subsumes(*mixing_and_channels("r = 2 * d"))
+    assert isinstance(shown, NotAnInstance)
+    certificate = shown.certificate
+    sizes = dict(certificate.claim.sizes)
+    assert sizes["r"] == 2 * sizes["d"]
+    check(write(certificate))
+    for r, sized, why in (
+        ("r", sizes, "the second has an axis of its own, which may have any size"),
+        ("r = 2", sizes, "the second has an axis of its own, which may have any size"),
+        ("s, r = 2 * s", {**sizes, "s": sizes["d"]}, "an axis of its own, which may have any size"),
+        ("r = 2 * d", {**sizes, "r": 3}, "r = 2"),
+    ):
+        a, b = mixing_and_channels(r)
+        assert r == "r = 2 * d" or isinstance(subsumes(a, b), Unknown)
+        claim = dataclasses.replace(certificate.claim, a=a, b=b, sizes=tuple(sorted(sized.items())))
+        with pytest.raises(Rejected, match=why):
+            check(write(dataclasses.replace(certificate, claim=claim)))

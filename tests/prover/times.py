@@ -28,7 +28,11 @@ from dsfc.prover.verdict import (
 from dsfc.system.ir import System
 
 HERE = Path(__file__).parent
-LABELS = tomllib.loads((HERE / "labels.toml").read_text(encoding="utf-8"))
+LABELS = {
+    table: kinds
+    for name in ("labels", "further")
+    for table, kinds in tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8")).items()
+}
 
 Decide = Callable[[System, System], object]
 

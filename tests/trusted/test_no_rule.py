@@ -53,7 +53,17 @@ from dsfc.system.ir import (
 )
 from dsfc.trusted.balls import Complex, Real, real
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, Condition, Invariant, Point, Row, Witness
+from dsfc.trusted.claim import (
+    Certificate,
+    Claim,
+    Condition,
+    Conditional,
+    Invariant,
+    MarkovParameters,
+    Point,
+    Row,
+    Witness,
+)
 from dsfc.trusted.definition import ZERO, Execution, exact
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import CALL
@@ -456,16 +466,35 @@ MAXIMUM = """mixer m { dims h
 """
 
 
-def test_running_maxima_have_the_rule_of_one_text_alone() -> None:
-    made = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", MAXIMUM))).compilation("m").system
+LATE_MAXIMUM = """mixer m { dims h
+  input w : h
+  state a : h
+  a = max(a[i-1], w)
+  y = a[i-1]
+}
+"""
+
+
+def compiled(text: str) -> System:
+    return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m").system
+
+
+def test_a_running_maximum_is_whatever_it_is_in_an_invariant_alone() -> None:
+    made = compiled(MAXIMUM)
     claim = Claim(made, made, (), (("h", 1),))
-    with pytest.raises(Obstacle, match="a running maximum has a rule only where both have it"):
-        state(claim, False)
-    with pytest.raises(Rejected, match="a state is a running maximum, of which this rule says"):
+    # Before the first token it is a number that nothing is known of, and not 0.
+    late = compiled(LATE_MAXIMUM)
+    (start,) = state(Claim(late, late, (), (("h", 1),)), False).first
+    assert [side.text for side in start.outputs[0]] == ["A:a[0]@1", "B:a[0]@1"]
+    with pytest.raises(Rejected, match="the outputs differ at one of the first tokens"):
         check(write(Certificate(claim, Invariant((), False))))
-    bare = replace(made, definition=())  # the derived form says so too
-    with pytest.raises(Rejected, match="a state is a running maximum, of which this rule says"):
-        check(write(Certificate(Claim(bare, bare, (), (("h", 1),)), Invariant((), False))))
+    for proof in (MarkovParameters(1, False), Conditional(Invariant((), False), None, ())):
+        with pytest.raises(Rejected, match="a state is a running maximum, of which this rule says"):
+            check(write(Certificate(claim, proof)))
+    with pytest.raises(Obstacle, match="a running maximum has a rule only where both have it"):
+        state(replace(claim, free=True), False)
+    with pytest.raises(Rejected, match="beyond this kernel"):
+        check(write(Certificate(replace(claim, free=True), Invariant((), False))))
 
 
 def test_no_condition_is_one_on_a_function_of_states() -> None:

@@ -20,7 +20,7 @@ Then not all e are 0 where b has outputs (Hilbert's Nullstellensatz says that th
 wherever there is no solution, complex ones included). Outputs of a that are rational numbers stand
 in e as what they are; others are symbols with bounds.
 
-All that is said is said at the sizes of the claim; b has no axis that a does not have. Slots are
+All is said at the sizes of the claim; those of b's axes follow from those of a's. Slots are
 functions of the token and the `locality` tokens before it. Sequences that are no longer than that
 are told apart by all of their past, so there it is said of functions of the whole history.
 """
@@ -42,6 +42,7 @@ from dsfc.trusted.definition import Execution
 from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import CALL
+from dsfc.trusted.legal import facts
 from dsfc.trusted.one_token_semantics import OneTokenSemantics
 from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, divided, generator, number
 from dsfc.trusted.rejected import Rejected
@@ -82,9 +83,13 @@ def check_sequences(claim: Claim, proof: SeparatingSequences) -> None:
 
 
 def own_sizes(claim: Claim) -> bool:
-    """Returns whether b has an axis that a has not, nor one that it is a copy of."""
+    """Returns whether b has an axis that may have other sizes where those of a have theirs.
+
+    It is none of a's, no copy of one, and its size is not derived from those of a's.
+    """
     theirs = {d.axis.name for d in claim.a.axes}
-    return any((d.axis.copy_of or d.axis.name) not in theirs for d in claim.b.axes)
+    derived = {fact.name for fact in facts(claim.a, claim.b) if fact.names <= theirs}
+    return any((d.axis.copy_of or d.axis.name) not in theirs | derived for d in claim.b.axes)
 
 
 class Unknowns(Symbols):
