@@ -28,6 +28,7 @@ from dsfc.cli.lift import lift
 from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
+from dsfc.cli.rounding import rounding
 from dsfc.cli.show import show
 from dsfc.cli.usage import WrongUsage
 from dsfc.cli.verify import verify
@@ -108,6 +109,7 @@ for _command in (
     compile_command,
     info,
     verify,
+    rounding,
     equiv,
     check_proof,
     atlas,

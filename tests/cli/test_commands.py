@@ -27,6 +27,7 @@ COMMANDS = (
     "explain",
     "show",
     "verify",
+    "rounding",
     "equiv",
     "check-proof",
     "atlas",
