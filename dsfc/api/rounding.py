@@ -111,12 +111,12 @@ def _rows(
     seen = _search(face, values, box, modes, chunk)
     out = []
     for row in rows:
-        found, call = seen[row.mode], _call(face, values, box, row.mode, chunk)
-        row = replace(row, seen=found.worst, points=found.points, broken=found.broken)
+        looked, call = seen[row.mode], _call(face, values, box, row.mode, chunk)
+        row = replace(row, seen=looked.worst, points=looked.points, broken=looked.broken)
         if row.mode == worst.mode and row.bound is not None and row.bound < inf:
             row = replace(row, sources=sources(call, bound(call)))
-        if row.bound is not None and found.values is not None:
-            point = replace(call, arguments={**values, **found.values})
+        if row.bound is not None and looked.values is not None:
+            point = replace(call, arguments={**values, **looked.values})
             own = as_run(point, _run(face, point.arguments, row.mode, chunk))
             row = replace(row, here=bound(point).worst, as_run=own)
         out.append(row)
@@ -128,11 +128,11 @@ def _certified(
 ) -> Row:
     """What is certified of one mode in one dtype, before anything is run."""
     try:
-        found = bound(_call(face, values, box, mode, chunk))
-        safe = _safe(face, values, box, mode, chunk) if found.hazards else None
+        whole = bound(_call(face, values, box, mode, chunk))
+        safe = _safe(face, values, box, mode, chunk) if whole.hazards else None
     except UnknownError as e:
         return Row(mode, dtype, obstacle=str(e))
-    return Row(mode, dtype, found.worst, found.size, hazards=found.hazards, safe=safe)
+    return Row(mode, dtype, whole.worst, whole.size, hazards=whole.hazards, safe=safe)
 
 
 def _call(
@@ -162,8 +162,8 @@ def _safe(
     """A factor of the bounds of inputs with which nothing may go wrong, nearly the largest."""
 
     def clean(factor: float) -> Bound | None:
-        found = bound(_call(face, values, box, mode, chunk, factor))
-        return None if found.hazards else found
+        smaller = bound(_call(face, values, box, mode, chunk, factor))
+        return None if smaller.hazards else smaller
 
     factor = 1.0
     for _ in range(SHRINKS):
@@ -235,8 +235,8 @@ def _values(
         n: torch.full((1, length, *axes), 0.5, dtype=dtype) for n, axes in face.inputs.items()
     }
     with torch.no_grad():
-        found = face.values(Sample(layer, inputs))
-    return {k: v.detach() if isinstance(v, Tensor) else v for k, v in found.items()}
+        handed = face.values(Sample(layer, inputs))
+    return {k: v.detach() if isinstance(v, Tensor) else v for k, v in handed.items()}
 
 
 def _box(text: str, known: Compilation) -> Box:

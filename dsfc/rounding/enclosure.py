@@ -95,7 +95,10 @@ def within(radius: Tensor, dtype: torch.dtype) -> Enclosure:
 
 
 def scalar(value: complex, dtype: torch.dtype) -> Enclosure:
-    """Returns a number of the program, which an operator rounds to what it computes in."""
+    """Returns a number of the program, which an operator rounds to what it computes in.
+
+    What is not whole may be the value of a formula, such as log(1/2), which Python calculated.
+    """
     if isinstance(value, complex):
         middle = torch.tensor(value, dtype=torch.complex128)
         off = middle.abs()
@@ -103,7 +106,7 @@ def scalar(value: complex, dtype: torch.dtype) -> Enclosure:
         return Enclosure((middle, off * SLACK, off * 2 * unit(complex_dtype)), complex_dtype)
     number = torch.tensor(float(value), dtype=torch.float64)
     whole = float(value).is_integer() or abs(value) == torch.inf
-    off = torch.zeros_like(number) if whole else number.abs() * 2**-52
+    off = torch.zeros_like(number) if whole else number.abs() * SLACK
     kept = torch.promote_types(dtype, torch.float32)
     kept = kept.to_real() if kept.is_complex else kept
     same = bool(number.to(kept).double() == number)

@@ -16,11 +16,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from dsfc.rounding.arithmetic import Fresh
-from dsfc.rounding.enclosure import Enclosure, UnknownError, computed, exact, scalar
-from dsfc.rounding.operators import RULES, WHOLE, cast
+from dsfc.rounding.enclosure import Enclosure, UnknownError, computed, exact
+from dsfc.rounding.operators import COMPUTE
+from dsfc.rounding.rules import Rule
+from dsfc.rounding.selections import SELECT, cast
 from dsfc.rounding.units import largest, wide
+from dsfc.rounding.whole import WHOLE
 
 Args = tuple[Any, ...]
+RULES: dict[str, Rule] = COMPUTE | SELECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class Interpreter(TorchDispatchMode):
     def _in_range(self, size: Tensor, dtype: torch.dtype, here: Place) -> None:
         """Notes where a computed number may be beyond the range of its dtype."""
         if size.numel() and not bool((size <= largest(dtype)).all()):
-            what = f"may overflow {str(dtype).removeprefix('torch.')}"
+            what = f"overflow of {str(dtype).removeprefix('torch.')} is not ruled out"
             self.hazard(what, float(size.max()), here)
 
     def hazard(self, kind: str, size: float, here: Place | None = None) -> None:
@@ -173,7 +177,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:  # noqa: ANN401 - arguments of any
 
 
 _MADE = frozenset(
-    "zeros ones zeros_like ones_like new_zeros new_ones eye scalar_tensor full new_full full_like "
+    "zeros ones zeros_like ones_like new_zeros new_ones eye "
     "lift_fresh lift_fresh_copy arange _to_copy alias detach empty new_empty empty_like".split()
 )
 """Operators that make constants; any other that computes with numbers needs a rule."""
@@ -190,10 +194,6 @@ def _wrapped(result: Any, name: str) -> Any:  # noqa: ANN401 - results of any ki
         raise UnknownError("no rule for arange of fractions, or in two bytes")
     if name in ("empty", "new_empty", "empty_like"):
         result = torch.zeros_like(result)
-    if name in ("full", "new_full", "full_like", "scalar_tensor") and result.numel():
-        known = scalar(result.flatten()[0].item(), result.dtype)
-        if bool(known.parts[2].any()) or not float(known.parts[1].real).is_integer():
-            raise UnknownError(f"no rule for {name} of a fraction")
     return exact(result)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 ALIASES = frozenset(
     """
-    alias as_strided detach diagonal expand expand_as flatten mT movedim narrow permute select
-    slice squeeze t transpose unflatten unfold unsqueeze view view_as lift_fresh _unsafe_view
+    alias as_strided detach diagonal expand flatten mT movedim narrow permute select
+    slice squeeze t transpose unflatten unfold unsqueeze view lift_fresh _unsafe_view
     reshape _reshape_alias
     """.split()
 )

@@ -127,7 +127,7 @@ class Report:
                 where = f"line {h.place.line}, `{h.place.text}`"
                 out.append(f"  warning    {r.mode}, {r.dtype}: {h.kind}{largest} in {where}")
             if r.hazards and r.safe is not None:
-                out.append(f"             ruled out with bounds of inputs times {_short(r.safe)}")
+                out.append(f"             ruled out with bounds of inputs times {r.safe:g}")
             elif r.hazards:
                 out.append("             not ruled out with smaller bounds of inputs either")
             if r.broken:
