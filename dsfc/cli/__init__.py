@@ -1,8 +1,8 @@
 """The command line, one module per command.
 
 Exit codes: 0 ok, 1 diagnostics (or a module that does not keep its promises), 2 wrong usage,
-3 a fault of dsfc itself; `equiv` gives 4 for refuted and 5 for unknown. Commands import what they
-need when they run: `dsfc --help` is fast.
+3 a fault of dsfc itself; `equiv` gives 4 for refuted and 5 for unknown, as `rounding` does.
+Commands import what they need when they run: `dsfc --help` is fast.
 """
 
 from __future__ import annotations

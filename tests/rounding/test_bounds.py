@@ -40,19 +40,20 @@ def held(case: Callable, spec: str, dtype: torch.dtype, modes: int, points: int 
     return certified
 
 
-@pytest.mark.parametrize("spec", FEW[:3])
-def test_no_error_is_above_its_bound(case: Callable, spec: str) -> None:
-    assert held(case, spec, BFLOAT16, modes=2, points=2) == 2
+def test_no_error_is_above_its_bound(case: Callable) -> None:
+    assert held(case, "retnet", BFLOAT16, modes=2, points=2) == 2
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("dtype", [FLOAT32, BFLOAT16])
 @pytest.mark.parametrize("spec", FEW)
-def test_no_error_of_any_mode_is_above_its_bound(
-    case: Callable, spec: str, dtype: torch.dtype
-) -> None:
-    own = case(spec, dtype)
-    assert held(case, spec, dtype, modes=9) == len(own.face.modes)
+def test_no_error_of_any_mode_is_above_its_bound(case: Callable, spec: str) -> None:
+    own = case(spec, BFLOAT16)
+    assert held(case, spec, BFLOAT16, modes=9, points=2) == len(own.face.modes)
+
+
+@pytest.mark.ci
+def test_no_error_in_float32_is_above_its_bound(case: Callable) -> None:
+    assert held(case, "lru", FLOAT32, modes=9) == 5
 
 
 @pytest.mark.full
