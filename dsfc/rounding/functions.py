@@ -181,6 +181,6 @@ def normalized(x: Enclosure, dim: int, floor: float, dtype: torch.dtype) -> tupl
     # quotient by as much again; two vectors in the unit ball are no farther apart than 2.
     moved = 2 * (e**2).sum(dim, keepdim=True).sqrt() / shortest
     passed = torch.minimum(moved.expand(a.shape), torch.full_like(a, 2.0))
-    nu = (x.shape[dim] + 12) * unit(wide(dtype))
+    nu = (x.shape[dim] + 12) * unit(wide(dtype)) + 3 * unit(dtype)  # the length is rounded too
     out, fresh = rounded(low, high, passed, dtype, nu / (1 - nu))
     return out, fresh + nu + 1e-6 * (floor < 1e-30)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from dsfc.rounding.enclosure import Enclosure, exact, scalar
+from dsfc.rounding.enclosure import Enclosure, computed, exact, scalar
+from dsfc.rounding.units import unit
 
 Rule = Callable[..., Any]
 Args = tuple[Any, ...]
@@ -69,14 +70,22 @@ def dtype_of(*values: Any) -> torch.dtype:  # noqa: ANN401 - numbers and tensors
 
 
 def known(x: Any, dtype: torch.dtype) -> Enclosure:  # noqa: ANN401 - a tensor or a number
-    """Returns an operand as an enclosure."""
-    if isinstance(x, Enclosure):
-        return x
-    if isinstance(x, Tensor):
-        return exact(x)
-    return scalar(x, dtype)
+    """Returns an operand as an enclosure.
+
+    A number of the program, and a tensor without axes, may be rounded to the dtype of the result
+    before an operator takes it: PyTorch does so in some operators on some devices.
+    """
+    out = x if isinstance(x, Enclosure) else exact(x) if isinstance(x, Tensor) else None
+    if out is None:
+        out = scalar(x, dtype)
+    elif out.ndim or unit(dtype) <= unit(out.dtype):
+        return out
+    if unit(dtype) <= unit(torch.float32):
+        return out
+    a, b, error = out.parts
+    return Enclosure((a, b, error + computed(out) * 2 * unit(dtype)), out.dtype)
 
 
 def made(func: OpOverload, args: Args, kwargs: Options) -> object:
-    """What an operator gives that rounds nothing."""
+    """Returns what an operator gives that rounds nothing."""
     return func(*args, **kwargs)
