@@ -88,7 +88,7 @@ def bound(call: Call, only: Place | None = None) -> Bound:
         result, seen = run(call.module, call.function, arguments, call.options, only)
     except UnknownError:
         raise
-    except (RuntimeError, TypeError, ValueError, AttributeError, IndexError) as e:
+    except (RuntimeError, TypeError, ValueError, AttributeError, LookupError) as e:
         raise UnknownError(f"the module does not run on enclosures: {str(e)[:120]}") from e
     y = result[0] if isinstance(result, tuple) else result
     if not isinstance(y, Enclosure):

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from dsfc.rounding.enclosure import Enclosure, computed, exact, scalar
-from dsfc.rounding.units import unit
+from dsfc.rounding.units import real, unit
 
 Rule = Callable[..., Any]
 Args = tuple[Any, ...]
@@ -75,6 +75,8 @@ def known(x: Any, dtype: torch.dtype) -> Enclosure:  # noqa: ANN401 - a tensor o
     A number of the program, and a tensor without axes, may be rounded to the dtype of the result
     before an operator takes it: PyTorch does so in some operators on some devices.
     """
+    if isinstance(x, Tensor) and not (x.is_floating_point() or x.is_complex()):
+        return _counted(x, real(dtype))
     out = x if isinstance(x, Enclosure) else exact(x) if isinstance(x, Tensor) else None
     if out is None:
         out = scalar(x, dtype)
@@ -89,3 +91,11 @@ def known(x: Any, dtype: torch.dtype) -> Enclosure:  # noqa: ANN401 - a tensor o
 def made(func: OpOverload, args: Args, kwargs: Options) -> object:
     """Returns what an operator gives that rounds nothing."""
     return func(*args, **kwargs)
+
+
+def _counted(x: Tensor, dtype: torch.dtype) -> Enclosure:
+    """Whole numbers, which an operator rounds where its dtype does not have them."""
+    value = x.double()
+    kept = value.to(dtype).double() == value
+    error = torch.where(kept, torch.zeros_like(value), value.abs() * 2 * unit(dtype))
+    return Enclosure((value, value.clone(), error), dtype)

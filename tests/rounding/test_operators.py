@@ -21,6 +21,8 @@ OPERATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "over a number": lambda x, y: x / 0.3337,
     "a number over it": lambda x, y: 0.3337 / y,
     "a constant without axes": lambda x, y: x + x.new_full((), 0.3337, dtype=_wide(x)),
+    "times whole numbers": lambda x, y: x * torch.arange(997, 1003),
+    "times one whole number": lambda x, y: x * torch.tensor(1003),
     "product": lambda x, y: x * y,
     "quotient": lambda x, y: x / y,
     "in place, of another dtype": lambda x, y: x.clone().mul_(y.to(_wide(y)) * 1.001),
