@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dsfc.api.pipeline import Compilation
 from dsfc.bounds.decide import Verdict, decide, question_of
-from dsfc.bounds.domain import Domain, Limits, names_of
+from dsfc.bounds.domain import Domain, Limits, names_of, order_of_complex, two_meanings
 from dsfc.diagnostics.catalogue import SyntaxProblem, UnknownName
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.prover.sizes import NONE_GIVEN
@@ -39,16 +39,24 @@ def within(
         DiagnosticError: the domain is none of theirs, a mixer does not derive, or E-LIMIT.
     """
     first, second = a.system, b.system
-    asked = domain_of(domain, first, second) if domain.strip() else Domain()
+    pairs = tuple(names)
+    asked = domain_of(domain, first, second, pairs) if domain.strip() else Domain()
     with bounded(f"compare {a.name} and {b.name}", a.text.limits):
-        return decide(question_of(first, second, bound, asked, tuple(names), sizes))
+        return decide(question_of(first, second, bound, asked, pairs, sizes))
 
 
-def domain_of(text: str, a: System, b: System) -> Domain:
+def domain_of(text: str, a: System, b: System, pairs: tuple[tuple[str, str], ...] = ()) -> Domain:
     """Returns the domain of two mixers that a text states.
 
+    Args:
+        text: the bounds.
+        a: one mixer.
+        b: the other.
+        pairs: (name of the second, name of the first) of inputs and parameters that are one.
+
     Raises:
-        DiagnosticError: it is no such text, or speaks of names that neither mixer has.
+        DiagnosticError: it is no such text, or speaks of names that neither mixer has, of one that
+            means two values, or of an order of complex numbers.
     """
     known = [names_of(s) for s in (a, b)]
     limits, shortest, longest = list[Limits](), 1, None
@@ -67,7 +75,11 @@ def domain_of(text: str, a: System, b: System) -> Domain:
             raise DiagnosticError((UnknownName(x.span, name=x.name, instead=instead),))
         if x.axis and not any(axis.name == x.axis for axes in declared for axis in axes):
             raise _problem(x, f"`{x.name}` has no axis `{x.axis}`")
-        limits.append(Limits(x.name, x.low, x.high, x.axis, x.modulus))
+        limit = Limits(x.name, x.low, x.high, x.axis, x.modulus)
+        mistake = two_meanings(x.name, b, pairs) or order_of_complex(limit, (a, b))
+        if mistake:
+            raise _problem(x, mistake)
+        limits.append(limit)
     if longest is not None and longest < shortest:
         raise _problem(x, "the bounds on L exclude each other")
     return Domain(tuple(limits), shortest, longest)

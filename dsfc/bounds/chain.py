@@ -150,7 +150,7 @@ def side_by_side(question: Question) -> None:
     names = {d.axis.name for s in (a, b) for d in s.axes}
     claim = Claim(a, b, question.names, tuple((name, 1) for name in sorted(names)))
     comparable(claim)
-    check_domain(question.domain, question.a, question.b)
+    check_domain(question.domain, question.a, question.b, question.names)
     first, second = (tuple(x.name for x in s.outputs[0].axes) for s in (a, b))
     if first != second:
         raise ValueError(f"the outputs have axes {first} and {second}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dsfc.expr.declarations import Tensor
 from dsfc.expr.interval import INF, REALS, Interval, below
-from dsfc.expr.tree import Axis
+from dsfc.expr.tree import Axis, Field
 from dsfc.system.ir import System
 from dsfc.system.known import fixed
 from dsfc.trusted.witness import stored_axes
@@ -132,8 +133,16 @@ def _meet(a: Interval, b: Interval) -> Interval:
     return a.meet(b)
 
 
-def check_domain(domain: Domain, a: System, b: System) -> None:
+def check_domain(
+    domain: Domain, a: System, b: System, names: tuple[tuple[str, str], ...] = ()
+) -> None:
     """Checks that a domain speaks of what two mixers have, and leaves something.
+
+    Args:
+        domain: the domain.
+        a: one mixer.
+        b: the other.
+        names: name of an input or parameter of b → name in a that it is identified with.
 
     Raises:
         ValueError: it does not; the text says why.
@@ -141,6 +150,9 @@ def check_domain(domain: Domain, a: System, b: System) -> None:
     known = [names_of(s) for s in (a, b)]
     constants = fixed(a).keys() | fixed(b).keys()
     for x in domain.limits:
+        mistake = two_meanings(x.name, b, names) or order_of_complex(x, (a, b))
+        if mistake:
+            raise ValueError(mistake)
         axes = [names[x.name] for names in known if x.name in names]
         if not axes:
             raise ValueError(f"neither mixer has an input, parameter or definition `{x.name}`")
@@ -154,6 +166,46 @@ def check_domain(domain: Domain, a: System, b: System) -> None:
             domain.lengths(x.name, x.axis)
     if domain.shortest < 1 or (domain.longest or domain.shortest) < domain.shortest:
         raise ValueError("the bounds on L exclude each other")
+
+
+def two_meanings(name: str, b: System, names: tuple[tuple[str, str], ...]) -> str:
+    """Returns why a name is none to bound where names of two mixers are identified; "" if it is.
+
+    An array has the name that the first mixer calls it by. What the second calls so besides is
+    another value: an array that is identified with another of the first, or a definition.
+    """
+    called = {t.name: t.name for t in (*b.inputs, *b.params, *b.buffers)} | dict(names)
+    same = called.get(name, name)
+    shared = [theirs for theirs, ours in called.items() if ours == name]
+    if not shared and same != name:
+        return f"`{name}` of the second mixer is called `{same}`, as the first does: bound `{same}`"
+    if shared and shared != [name] and any(d.name == name for d in b.definition):
+        return (
+            f"`{name}` is a definition of the second mixer and, for its `{shared[0]}`, the name of "
+            "the first; call one otherwise"
+        )
+    return ""
+
+
+def order_of_complex(limits: Limits, systems: tuple[System, ...]) -> str:
+    """Returns why bounds have no meaning for complex values, which have no order; "" if they do."""
+    name = limits.name
+    if limits.modulus or limits.axis:
+        return ""
+    for system in systems:
+        if name in _complex_names(system):
+            return (
+                f"`{name}` is complex in {system.name}, and complex numbers have no order: bound "
+                f"its modulus, `abs({name})`"
+            )
+    return ""
+
+
+def _complex_names(system: System) -> set[str]:
+    fields = {d.name: d.field for d in system.definition}
+    for t in (*system.inputs, *system.params, *system.buffers):
+        fields[t.name] = t.field if isinstance(t, Tensor) else t.map.field
+    return {name for name, kind in fields.items() if kind is Field.COMPLEX}
 
 
 def names_of(system: System) -> dict[str, tuple[Axis, ...]]:

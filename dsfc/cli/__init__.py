@@ -1,8 +1,8 @@
 """The command line, one module per command.
 
 Exit codes: 0 ok, 1 diagnostics (or a module that does not keep its promises), 2 wrong usage,
-3 a fault of dsfc itself; `equiv` gives 4 for refuted and 5 for unknown. Commands import what they
-need when they run: `dsfc --help` is fast.
+3 a fault of dsfc itself; `equiv` gives 4 for refuted and 5 for unknown, as `rounding` does.
+Commands import what they need when they run: `dsfc --help` is fast.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dsfc.cli.list import list_command
 from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
+from dsfc.cli.rounding import rounding
 from dsfc.cli.show import show
 from dsfc.cli.usage import WrongUsage
 from dsfc.cli.verify import verify
@@ -131,7 +132,7 @@ def commands(ctx: click.Context) -> None:
 _GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Mixers": (list_command, new, lift),
     "Specs": (check, fmt, show, explain, lsp),
-    "Modules": (compile_command, verify, info, convert),
+    "Modules": (compile_command, verify, rounding, info, convert),
     "Proofs": (equiv, check_proof, atlas),
     "Machine and shell": (doctor, completion),
 }

@@ -28,6 +28,7 @@ COMMANDS = (
     "explain",
     "show",
     "verify",
+    "rounding",
     "equiv",
     "check-proof",
     "atlas",

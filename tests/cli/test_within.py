@@ -93,3 +93,85 @@ def test_inputs_of_other_names_may_be_identified(run: Callable, spec: Callable) 
     found = run("equiv", f"{other}:a", f"{other}:b", *options, "--map", "w=u")
     assert found.exit_code == 0
     assert "names      the second reads u for w" in found.output
+
+
+COMPLEX = """
+mixer a { dims d
+  input u : d
+  param B : d complex
+  z = B * u
+  y = Re(z)
+}
+mixer b { dims d
+  input u : d
+  param B : d complex
+  z = B * u
+  y = Re(1.001 * z)
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["B", "z"])
+def test_complex_values_have_no_order(run: Callable, spec: Callable, name: str) -> None:
+    path = spec(COMPLEX)
+    asked = ("equiv", f"{path}:a", f"{path}:b", "--size", "d=1", "--within", "0.01", "--for")
+    found = run(*asked, f"abs(u) <= 1, 0 <= {name} <= 1")
+    assert found.exit_code == 1
+    assert "--for:1:14" in found.output
+    assert f"bound its modulus, `abs({name})`" in found.output
+    assert run(*asked, f"abs(u) <= 1, abs({name}) <= 1").exit_code == 0
+
+
+ROLES = """
+mixer a { dims d
+  input u, x : d
+  param v, w : d
+  y = v * u + w * x
+}
+mixer b { dims d
+  input u, x : d
+  param r, w : d
+  v = 100 * r
+  y = 0.01 * v * u + 1.001 * w * x
+}
+mixer c { dims d
+  input x : d
+  param w : d
+  y = w * x
+}
+mixer e { dims d
+  input r : d
+  param x : d
+  y = r * (1.001 * x)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("abs(v)", "`v` is a definition of the second mixer"),
+        ("abs(r)", "`r` of the second mixer is called `v`"),
+    ],
+)
+def test_a_name_that_means_two_values_is_no_bound(
+    run: Callable, spec: Callable, bound: str, said: str
+) -> None:
+    path = spec(ROLES)
+    where = f"abs(u) <= 1, abs(x) <= 1, {bound} <= 1, abs(w) <= 1"
+    asked = ("--size", "d=1", "--within", "0.01", "--for", where, "--map", "r=v")
+    found = run("equiv", f"{path}:a", f"{path}:b", *asked)
+    assert found.exit_code == 1
+    assert "--for:1:27" in found.output
+    assert said in found.output
+
+
+def test_a_name_that_two_mixers_exchange_is_that_of_the_first(
+    run: Callable, spec: Callable
+) -> None:
+    path = spec(ROLES)
+    maps = ("--map", "r=x", "--map", "x=w")
+    domain = ("--size", "d=1", "--for", "abs(x) <= 1, abs(w) <= 1")
+    asked = ("equiv", f"{path}:c", f"{path}:e", *maps, *domain, "--within")
+    assert run(*asked, "2.1").exit_code == 0
+    assert run(*asked, "1e-4").exit_code == 4
