@@ -135,15 +135,15 @@ def _sizes(p: Pair) -> str:
 
 def _reasons(pairs: list[Pair]) -> list[tuple[str, int]]:
     """Why pairs are in a family, the most frequent reasons first; points are one reason."""
-    found: dict[str, int] = {}
+    frequency: dict[str, int] = {}
     for p in pairs:
         reason = p.reason
         if p.family is Family.DIFFERENT:
             reason = "a point at which both were executed"
         if p.family is Family.NO_CASE:
             reason = "sequences that the other cannot give"
-        found[reason] = found.get(reason, 0) + 1
-    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        frequency[reason] = frequency.get(reason, 0) + 1
+    return sorted(frequency.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _cell(words: str) -> str:
