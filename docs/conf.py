@@ -23,7 +23,7 @@ extensions += [
     "mathml",
     "whole_streams",
 ]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "jupyter_execute", "theory/atlas_tables.md"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
-from dsfc.atlas.store import Document, Store, fingerprint
+from dsfc.atlas.questions import EQUAL, Answer, Document, Question, incomparable, undecided
+from dsfc.atlas.store import Store, fingerprint
+from dsfc.atlas.workers import Job, Run, workers
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.expr.statements import Predicate, PredicateName
-from dsfc.prover.condition_text import ConditionText
-from dsfc.prover.equivalent import equivalent
-from dsfc.prover.report import as_json, range_conditions
-from dsfc.prover.sizes import chosen
-from dsfc.prover.subsumes import subsumes
-from dsfc.prover.subsumes_report import kind, no_case_sizes
-from dsfc.prover.verdict import Conditionally, Equal, NotAnInstance, ProvedWhereDefined, Unknown
+from dsfc.prover.report import range_conditions
 from dsfc.system.ir import System
-from dsfc.trusted.alpha_rename import alpha_rename
-from dsfc.trusted.claim import Certificate, Claim, Conditional
-from dsfc.trusted.comparable import comparable, slots
-from dsfc.trusted.statement import state
+from dsfc.trusted.claim import Claim
+
+SECONDS = 4.0
+"""Processor time for one pair where nothing else is said, in seconds."""
+
+UNLIKE = 0.1
+"""The part of it that mixers of different structure classes have, which are rarely related."""
+
+LEAST = 0.02
+"""Seconds that are too few to ask anything."""
+
+INTERRUPTED = "not asked: the run was interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,84 +45,11 @@ class Charted:
     claims: tuple[Decided, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question about two systems; the answer is a verdict as JSON.
-
-    An answer has `verdict` (a value of `Found`) and `statement`; where it is proved it
-    may have `conditions`, a list of texts, and `directed`, whether it speaks of a as a case of b.
-
-    Attributes:
-        name: part of the key that answers are kept by.
-        ask: gives the answer.
-        kind: the statement that is asked about, where the answer does not say it more closely.
-        both_ways: whether it has to be asked of (b, a) too.
-        otherwise: whether it is asked only of pairs that no question without this mark settles.
-    """
-
-    name: str
-    ask: Callable[[System, System], Document]
-    kind: str = "EQ"
-    both_ways: bool = False
-    otherwise: bool = False
-
-
-def _equal(a: System, b: System) -> Document:
-    """Whether the outputs are equal for equal inputs and parameters."""
-    verdict = equivalent(a, b)
-    if isinstance(verdict, ProvedWhereDefined):
-        return {"verdict": "unknown", "statement": "EQ", "obstacle": verdict.obstacle}
-    if isinstance(verdict, Equal):
-        return {**as_json(verdict), "conditions": range_conditions(verdict.certificate.claim)}
-    return as_json(verdict)
-
-
-def _under_conditions(a: System, b: System) -> Document:
-    """Whether the outputs are equal where conditions hold."""
-    verdict = equivalent(a, b, conditions=True)
-    if isinstance(verdict, Conditionally):
-        shown = _certified(verdict.certificate)
-        conditions = [*shown["conditions"], *range_conditions(verdict.certificate.claim)]
-        return {"verdict": "proved", "statement": "COND", **shown, "conditions": conditions}
-    obstacle = "conditions: none were found under which they are equal"
-    return {"verdict": "unknown", "statement": "COND", "obstacle": obstacle}
-
-
-def _case(a: System, b: System) -> Document:
-    """Whether a is a case of b."""
-    verdict = subsumes(a, b, conditions=True)
-    statement = kind(verdict, tuple(slots(Claim(a, b, (), ()))))
-    if isinstance(verdict, Unknown):
-        obstacle = f"a case: {verdict.tried[-1] if verdict.tried else verdict.obstacle}"
-        return {"verdict": "unknown", "statement": statement, "obstacle": obstacle}
-    if isinstance(verdict, NotAnInstance):
-        sizes = no_case_sizes(verdict.certificate)
-        reason = f"one token for ever, {sizes}"
-        return {"verdict": "refuted", "statement": statement, "reason": reason, "directed": True}
-    shown = _certified(verdict.certificate)
-    return {"verdict": "proved", "statement": statement, "directed": True, **shown}
-
-
-def _certified(certificate: Certificate) -> Document:
-    """The conditions of a claim in words, and what its proof rests on."""
-    claim, proof = alpha_rename(certificate.claim), certificate.proof
-    assert isinstance(proof, Conditional)
-    texts = ConditionText(claim, state(claim, False))
-    conditions = [texts.plain(text) for _, text in texts.lines()]
-    return {"conditions": conditions, "sizes": dict(claim.sizes),
-            "rows": len(proof.invariant.rows)}  # fmt: skip
-
-
-EQUAL = Question("equal outputs for equal inputs and parameters", _equal)
-
-CONDITIONAL = (
-    Question("equal outputs where conditions hold", _under_conditions, "COND", otherwise=True),
-    Question("a case of the second", _case, "SUB", both_ways=True, otherwise=True),
-)
-"""What is asked of mixers that are not proved equal; an answer may take minutes."""
-
 Progress = Callable[[int, int, str], None]
-"""Called with how many pairs are done, how many there are, and the next one."""
+"""Called with how many pairs are done, how many there are, and what is asked of them."""
+
+_Key = tuple[str, int, int]
+"""A statement about two mixers, by position."""
 
 
 def build(
@@ -126,78 +58,186 @@ def build(
     store: Store | None = None,
     progress: Progress | None = None,
     left_out: tuple[tuple[str, str], ...] = (),
+    seconds: float = SECONDS,
+    processes: int = 1,
 ) -> Atlas:
     """Returns what is known of every pair of some mixers.
+
+    Each question is asked of all pairs before the next one, in their order, and pairs of one
+    structure class come first. Interrupted by Ctrl-C, it returns what is known by then.
 
     Args:
         mixers: in the order they are listed.
         questions: what is asked of each pair.
         store: where answers are kept; None keeps none.
-        progress: called before each pair.
+        progress: called after each answer.
         left_out: mixers that have no system, with the reason.
+        seconds: of processor time for one pair of a structure class, or of quotients over it;
+            other pairs have a tenth. The questions about a pair share them.
+        processes: how many processes work at once.
     """
-    prints = {m.node.name: fingerprint(m.system) for m in mixers}
-    pairs: list[Pair] = []
-    settled: set[frozenset[str]] = set()
-    asked = list(_asked(mixers, questions))
-    for done, (question, a, b) in enumerate(asked):
-        names = a.node.name, b.node.name
-        if progress is not None:
-            progress(done, len(asked), ", ".join(names))
-        if question.otherwise and frozenset(names) in settled:
-            continue
-        answer = _answer(question, a, b, store, prints)
-        pairs.append(answer)
-        equal = answer.found is Found.PROVED and not question.otherwise
-        if equal or answer.found is Found.SKIPPED:
-            settled.add(frozenset(names))
-    systems = {m.node.name: m.system for m in mixers}
+    chart = _Chart(mixers, questions, store, seconds)
+    complete = False
+    with suppress(KeyboardInterrupt):
+        systems = [m.system for m in mixers]
+        with workers(systems, questions, processes) as run:
+            for number in range(len(questions)):
+                chart.ask(number, run, progress)
+        complete = True
+    pairs = list(chart.pairs(complete))
+    known = {m.node.name: m.system for m in mixers}
     for m in mixers:
-        pairs += _claimed(m, systems)
-    return Atlas(tuple(m.node for m in mixers), tuple(pairs), left_out)
+        pairs += _claimed(m, known)
+    return Atlas(tuple(m.node for m in mixers), tuple(pairs), left_out, complete)
 
 
-def _asked(
-    mixers: tuple[Charted, ...], questions: tuple[Question, ...]
-) -> Iterator[tuple[Question, Charted, Charted]]:
-    for a, b in combinations(mixers, 2):
-        for question in questions:
-            yield question, a, b
-            if question.both_ways:
-                yield question, b, a
+@dataclass(slots=True)
+class _Chart:
+    """What is known so far.
+
+    Attributes:
+        skipped: why two mixers cannot be put side by side, by their positions.
+        answers: the answers, by statement.
+        spent: seconds that went into a pair.
+        settled: pairs of which no further question is asked.
+    """
+
+    mixers: tuple[Charted, ...]
+    questions: tuple[Question, ...]
+    store: Store | None
+    seconds: float
+    skipped: dict[tuple[int, int], str] = field(default_factory=dict)
+    answers: dict[_Key, Document] = field(default_factory=dict)
+    spent: dict[tuple[int, int], float] = field(default_factory=dict)
+    settled: set[tuple[int, int]] = field(default_factory=set)
+    prints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.prints = tuple(fingerprint(m.system) for m in self.mixers)
+        for a, b in combinations(range(len(self.mixers)), 2):
+            why = incomparable(self.mixers[a].system, self.mixers[b].system)
+            if why is not None:
+                self.skipped[a, b] = why
+
+    def ask(self, number: int, run: Run, progress: Progress | None) -> None:
+        """Asks one question of all pairs that it is asked of."""
+        question = self.questions[number]
+        total = asked = 0
+        jobs = []
+        shares = {pair: self._share(number, pair) for pair in self._pairs()}
+        for (a, b), seconds in shares.items():
+            for job in self._jobs(number, a, b, seconds):
+                total += 1
+                kept = self._kept(job)
+                if kept is None and seconds >= LEAST:
+                    jobs.append(job)
+                else:
+                    asked += 1
+                    self._note(job, kept or Answer(undecided(question), 0.0))
+        if progress is not None:
+            progress(asked, total, question.name)
+        for job, answer in run(sorted(jobs, key=lambda job: self._unlike(job.a, job.b))):
+            self._keep(job, answer)
+            self._note(job, answer)
+            asked += 1
+            if progress is not None:
+                progress(asked, total, question.name)
+
+    def pairs(self, complete: bool) -> Iterator[Pair]:
+        """Yields what is known of each pair, statement by statement.
+
+        Args:
+            complete: whether all was asked.
+        """
+        about = dict.fromkeys((q.about, q.both_ways, q.otherwise) for q in self.questions)
+        names = [m.node.name for m in self.mixers]
+        for a, b in combinations(range(len(names)), 2):
+            for statement, both_ways, otherwise in about:
+                ways = ((a, b), (b, a)) if both_ways else ((a, b),)
+                for first, second in ways:
+                    two = names[first], names[second]
+                    if (a, b) in self.skipped:
+                        if not otherwise:
+                            why = self.skipped[a, b]
+                            yield Pair(*two, Found.SKIPPED, statement, reason=why)
+                        continue
+                    answer = self.answers.get((statement, first, second))
+                    if answer is not None:
+                        yield _pair(two, answer)
+                    elif not complete and not (otherwise and (a, b) in self.settled):
+                        yield Pair(*two, Found.UNKNOWN, statement, reason=INTERRUPTED)
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        for pair in combinations(range(len(self.mixers)), 2):
+            if pair not in self.skipped:
+                yield pair
+
+    def _jobs(self, number: int, a: int, b: int, seconds: float) -> Iterator[Job]:
+        """What is still to be asked of a pair."""
+        question = self.questions[number]
+        if question.otherwise and (a, b) in self.settled:
+            return
+        for first, second in ((a, b), (b, a))[: 1 + question.both_ways]:
+            if _open(self.answers.get((question.about, first, second))):
+                yield Job(number, first, second, seconds)
+
+    def _share(self, number: int, pair: tuple[int, int]) -> float:
+        """The seconds for a question about a pair: a part of those left, as others follow."""
+        weights = [q.weight * (1 + q.both_ways) for q in self.questions[number:]]
+        seconds = self.seconds * (UNLIKE if self._unlike(*pair) > 1 else 1.0)
+        left = seconds - self.spent.get(pair, 0.0)
+        return max(left, 0.0) * self.questions[number].weight / sum(weights)
+
+    def _unlike(self, *pair: int) -> int:
+        """How unlike two mixers are: 0 for one structure class, 1 for one of quotients of it."""
+        a, b = (self.mixers[k].node.kind for k in pair)
+        return 0 if a == b else 1 if a.split()[-1] == b.split()[-1] else 2
+
+    def _note(self, job: Job, answer: Answer) -> None:
+        question, pair = self.questions[job.question], (min(job.a, job.b), max(job.a, job.b))
+        self.spent[pair] = self.spent.get(pair, 0.0) + answer.seconds
+        key = question.about, job.a, job.b
+        before = self.answers.get(key)
+        if before is None or not _nothing(answer.document):
+            self.answers[key] = answer.document
+        elif _nothing(before):
+            self.answers[key] = answer.document
+        if not question.otherwise and answer.document["verdict"] == Found.PROVED:
+            self.settled.add(pair)
+
+    def _kept(self, job: Job) -> Answer | None:
+        """A kept answer, unless it had less time than there is now."""
+        if self.store is None:
+            return None
+        kept = self.store.get(self._key(self.store, job))
+        if kept is None:
+            return None
+        answer = Answer(kept["document"], kept["seconds"], kept["limit"])
+        return None if answer.limit is not None and job.seconds > answer.limit else answer
+
+    def _keep(self, job: Job, answer: Answer) -> None:
+        if self.store is not None:
+            kept = {"document": answer.document, "seconds": answer.seconds, "limit": answer.limit}
+            self.store.put(self._key(self.store, job), kept)
+
+    def _key(self, store: Store, job: Job) -> str:
+        name = self.questions[job.question].name
+        return store.key(name, self.prints[job.a], self.prints[job.b])
 
 
-def _answer(
-    question: Question, a: Charted, b: Charted, store: Store | None, prints: dict[str, str]
-) -> Pair:
-    names = a.node.name, b.node.name
-    why = _incomparable(a.system, b.system)
-    if why is not None:
-        return Pair(*names, Found.SKIPPED, question.kind, reason=why)
-    key = None if store is None else store.key(question.name, *(prints[n] for n in names))
-    answer = None if store is None or key is None else store.get(key)
-    if answer is None:
-        answer = question.ask(a.system, b.system)
-        if store is not None and key is not None:
-            store.put(key, answer)
-    return _pair(names, answer)
+def _nothing(answer: Document) -> bool:
+    return bool(answer["verdict"] == Found.UNKNOWN)
 
 
-def _incomparable(a: System, b: System) -> str | None:
-    """Why two systems cannot be put side by side, None where they can."""
-    inputs = [{t.name for t in system.inputs} for system in (a, b)]
-    if not inputs[0] & inputs[1]:
-        return "they share no input"
-    try:
-        comparable(Claim(a, b, (), chosen(a, b, 2)))
-    except ValueError as e:
-        return str(e)
-    return None
+def _open(answer: Document | None) -> bool:
+    """Whether a further question about the same statement may find more."""
+    return answer is None or _nothing(answer) or bool(answer.get("open", False))
 
 
-def _pair(names: tuple[str, str], answer: Document) -> Pair:
+def _pair(names: Sequence[str], answer: Document) -> Pair:
     return Pair(
-        *names,
+        names[0],
+        names[1],
         Found(answer["verdict"]),
         str(answer.get("statement", "")),
         tuple(str(c) for c in answer.get("conditions", ())),

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import networkx
 
-FORMAT = "dsfc-atlas/1"
+FORMAT = "dsfc-atlas/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,13 @@ class Node:
         name: of the mixer.
         doc: what it calls itself.
         kind: its structure class, "ratio over scalar".
+        text: the hash of its text with its bases, as far as it says what the mixer is.
     """
 
     name: str
     doc: str
     kind: str
+    text: str = ""
 
 
 class Found(StrEnum):
@@ -33,6 +35,19 @@ class Found(StrEnum):
     REFUTED = "refuted"
     UNKNOWN = "unknown"
     SKIPPED = "skipped"
+
+
+class Family(StrEnum):
+    """What a pair says, by verdict and by the sizes that it speaks of."""
+
+    EQUAL = "equal, for all sizes"
+    AT_SIZES = "equal, for the sizes named; others are open"
+    CONDITIONAL = "equal where conditions hold"
+    CASE = "a case of the other"
+    DIFFERENT = "not equal"
+    NO_CASE = "no case of the other"
+    UNKNOWN = "not decided"
+    SKIPPED = "not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,22 @@ class Pair:
     directed: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def family(self) -> Family:
+        """What it says, by verdict and size."""
+        match self.found:
+            case Found.PROVED if self.directed:
+                return Family.CASE
+            case Found.PROVED:
+                return Family.CONDITIONAL if self.conditions else Family.EQUAL
+            case Found.AT_SIZES:
+                return Family.AT_SIZES
+            case Found.REFUTED:
+                return Family.NO_CASE if self.directed else Family.DIFFERENT
+            case Found.UNKNOWN:
+                return Family.UNKNOWN
+        return Family.SKIPPED
+
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
@@ -68,11 +99,13 @@ class Atlas:
         nodes: the mixers.
         pairs: every pair that was asked about, once for each statement.
         left_out: (mixer, why) of mixers that have no system.
+        complete: whether all was asked; False where the run was interrupted.
     """
 
     nodes: tuple[Node, ...]
     pairs: tuple[Pair, ...]
     left_out: tuple[tuple[str, str], ...]
+    complete: bool = True
 
     @property
     def edges(self) -> tuple[Pair, ...]:

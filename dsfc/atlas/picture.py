@@ -1,217 +1,225 @@
-"""An atlas as a picture: a column for each structure class, an arc for each proved statement.
-
-Positions follow from the names alone, so a picture changes only where the atlas does.
-"""
+"""An atlas as a picture: boxes in bands of one structure class, arrows from general to special."""
 
 from __future__ import annotations
 
-import textwrap
+import re
+from io import StringIO
 from typing import Any, BinaryIO
 
 import matplotlib
-import networkx
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path as Curve
+from matplotlib.textpath import TextPath
 
-from dsfc.atlas.ir import Atlas, Node, Pair
+from dsfc.atlas.ir import Atlas
+from dsfc.atlas.layout import Arrow, Layout, layout
 from dsfc.atlas.report import statement
 
-BLUE, VERMILION, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#555555"
-"""Of Okabe and Ito's palette: always equal, equal under conditions, a case, no edge."""
+INK, GREY, PAPER, BAND = "#1c1c1d", "#6d6d6e", "#fefefd", "#f0f1f4"
+CASE, CONDITION = "#00785a", "#c24e00"
 
-ROW, COLUMN = 0.3, 2.35
-"""Inches between two names, and between two columns."""
+DARK = {
+    INK: "#ececed",
+    GREY: "#9a9a9b",
+    PAPER: "#141517",
+    BAND: "#202226",
+    CASE: "#3fc79d",
+    CONDITION: "#ff9a57",
+}
+"""The colours of a reader who prefers a dark page; only SVG knows of one."""
 
-LEFT = -0.4
-"""Where titles start, in columns."""
+ROW, GAP, TITLE = 0.36, 0.55, 1.75
+"""Inches: between two rows, between two columns, and for the names of classes on the left."""
 
-NEAREST, WIDEST, NAME = 0.09, 0.36, 0.037
-"""How far arcs reach left of their column, and the width of a letter of a name, in columns."""
+BOX, PAD, TEXT, SMALL = 0.22, 0.07, 8.5, 7.5
+"""Height of a box and room beside its text in inches, and sizes of letters in points."""
 
-LINE = 0.2
-"""Inches between two lines of the list of statements."""
+HEAD, LINE, BADGE, LETTERS = 0.62, 0.165, 0.082, 165
+"""Inches: above the bands, between lines of the list, radius of a number; letters of a line."""
 
-LETTERS = 14
-"""Of that list, on one inch."""
+TRIED = tuple(0.5 + sign * k * 0.04 for k in range(11) for sign in (1, -1))
+"""Parts of an arrow's way at which its number may stand, the middle first."""
 
 Place = tuple[float, float]
 
 
 def draw(atlas: Atlas, file: BinaryIO, form: str) -> None:
-    """Writes the picture of an atlas.
+    """Writes the picture of an atlas; equal atlases give equal pictures.
 
     Args:
         atlas: what was found.
         file: where to.
         form: png, svg or pdf.
     """
-    matplotlib.use("Agg")
-    places = _places(atlas)
-    rows = max((round(-y) for _, y in places.values()), default=0) + 1
-    columns = max((round(x) for x, _ in places.values()), default=0) + 1
-    width = max(COLUMN * columns + 1.0, 7.5)
-    said = _said(atlas, width)
-    height = 1.0 + ROW * (rows + 1) + LINE * (sum(map(len, said)) + 2)
-    figure = Figure(figsize=(width, height))
-    axis = figure.add_axes((0, 0, 1, 1))
+    with matplotlib.rc_context({"svg.hashsalt": "dsfc", "backend": "Agg"}):
+        drawn = figure(atlas)
+        if form != "svg":
+            kept: dict[str, Any] = {"metadata": {"CreationDate": None}} if form == "pdf" else {}
+            drawn.savefig(file, format=form, dpi=150, facecolor=PAPER, **kept)
+            return
+        text = StringIO()
+        drawn.savefig(text, format="svg", facecolor=PAPER, metadata={"Date": None})
+        file.write(_both_ways(text.getvalue()).encode())
+
+
+def _both_ways(svg: str) -> str:
+    """A picture whose colours follow what its reader prefers; others see the light ones."""
+    light = "".join(f"--c{k}:{colour};" for k, colour in enumerate(DARK))
+    dark = "".join(f"--c{k}:{colour};" for k, colour in enumerate(DARK.values()))
+    style = f"svg{{{light}}}@media (prefers-color-scheme:dark){{svg{{{dark}}}}}"
+    for k, colour in enumerate(DARK):
+        svg = re.sub(rf"(fill|stroke): {colour}", rf"\1: {colour}; \1: var(--c{k})", svg)
+    return svg.replace("</style>", f"{style}</style>", 1)
+
+
+class _Canvas:
+    """A figure in inches, y downward, and the rectangles that are taken."""
+
+    def __init__(self, axis: Axes) -> None:
+        self.axis = axis
+        self._taken: list[tuple[float, float, float, float]] = []
+
+    def text(self, at: Place, words: str, colour: str, size: float, **style: str) -> None:
+        placed = self.axis.text(*at, words, parse_math=False, zorder=6)
+        placed.set(color=colour, fontsize=size, va="center_baseline", **style)
+
+    def take(self, left: float, top: float, right: float, bottom: float) -> None:
+        self._taken.append((left, top, right, bottom))
+
+    def free(self, at: Place, room: float) -> bool:
+        """Whether nothing stands within some inches of a place."""
+        x, y = at
+        return not any(
+            a - room < x < c + room and b - room < y < d + room for a, b, c, d in self._taken
+        )
+
+
+def figure(atlas: Atlas) -> Figure:
+    """Returns the picture as matplotlib has it."""
+    at = layout(atlas)
+    wide = [0.0] * at.columns
+    for box, (column, _) in at.boxes.items():
+        wide[column] = max(wide[column], _width(box) + 2 * PAD)
+    lefts = [TITLE + sum(wide[:c]) + GAP * c for c in range(at.columns)]
+    rows = sum(height for _, _, height in at.bands)
+    bottom = HEAD + ROW * rows + 0.12 * len(at.bands)
+    said = [_said(a) for a in at.arrows]
+    width = max(lefts[-1] + wide[-1] + 0.3, 9.5)
+    height = bottom + 0.42 + LINE * (len(said) + 1)
+    drawn = Figure(figsize=(width, height))
+    axis = drawn.add_axes((0, 0, 1, 1))
     axis.set_axis_off()
-    axis.set_xlim(LEFT - 0.05, width / COLUMN + LEFT - 0.05)
-    top = 1.0 / ROW
-    axis.set_ylim(-(height / ROW) + top, top)
-    _titles(axis, atlas, places)
-    _arcs(axis, atlas, places)
-    _names(axis, atlas, places)
-    _legend(axis, atlas, said, rows)
-    figure.savefig(file, format=form, dpi=140, facecolor="white")
+    axis.set_xlim(0, width)
+    axis.set_ylim(height, 0)
+    canvas = _Canvas(axis)
+    _heads(canvas, atlas, at, width)
+    _boxes(canvas, at, lefts)
+    _arrows(canvas, at, lefts)
+    _list(canvas, at, said, bottom + 0.3)
+    return drawn
 
 
-def _kinds(atlas: Atlas) -> dict[str, list[Node]]:
-    """Mixers by class; those that proofs connect stand together, else by name."""
-    first = {
-        name: min(family)
-        for family in networkx.weakly_connected_components(atlas.graph())
-        for name in family
-    }
-    kinds: dict[str, list[Node]] = {}
-    for node in sorted(atlas.nodes, key=lambda n: (first[n.name], n.name)):
-        kinds.setdefault(node.kind, []).append(node)
-    return dict(sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])))
+def _width(words: str) -> float:
+    """How wide a text of a box is, in inches."""
+    return float(TextPath((0, 0), words, size=TEXT).get_extents().width) / 72
 
 
-def _places(atlas: Atlas) -> dict[str, Place]:
-    """(column, −row) of each mixer; classes of few members share a column."""
-    kinds = _kinds(atlas)
-    deepest = max((len(nodes) for nodes in kinds.values()), default=0)
-    out: dict[str, Place] = {}
-    column, row = 0, 0
-    for nodes in kinds.values():
-        if row and row + len(nodes) + 2 > deepest:
-            column, row = column + 1, 0
-        start = row + 2 if row else 0
-        for k, node in enumerate(nodes):
-            out[node.name] = (float(column), -float(start + k))
-        row = start + len(nodes)
-    return out
+def _y(at: Layout, row: int) -> float:
+    """Where the middle of a row is, in inches."""
+    bands = sum(first <= row for _, first, _ in at.bands)
+    return HEAD + ROW * (row + 0.5) + 0.12 * (bands - 1)
 
 
-def _titles(axis: Axes, atlas: Atlas, places: dict[str, Place]) -> None:
-    count = len(atlas.edges)
-    said = f"{count} proved statement" + "s" * (count != 1)
-    title = f"{len(atlas.nodes)} sequence mixers by structure class, {said}"
-    axis.text(LEFT, 0.72 / ROW, title, fontsize=12, fontweight="bold", va="center")
-    for kind, nodes in _kinds(atlas).items():
-        x, y = places[nodes[0].name]
-        axis.text(x - 0.04, y + 0.95, kind, fontsize=9, color=GREY, style="italic", va="center")
-
-
-def _names(axis: Axes, atlas: Atlas, places: dict[str, Place]) -> None:
-    related = {name for p in atlas.edges for name in (p.a, p.b)}
-    for node in atlas.nodes:
-        x, y = places[node.name]
-        colour = "black" if node.name in related else GREY
-        axis.plot([x], [y], "o", markersize=4, color=colour, zorder=3)
-        box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
-        style: dict[str, Any] = {"fontsize": 9, "color": colour, "va": "center"}
-        axis.text(x + 0.04, y, node.name, zorder=4, bbox=box, **style)
-
-
-def _lanes(atlas: Atlas, places: dict[str, Place]) -> list[int]:
-    """A lane for each edge: edges of one column that pass one row have different ones.
-
-    Edges between columns have their numbers at different places: the lane says which.
-    """
-    taken: list[tuple[float, float, float, int]] = []
-    lanes = [0] * len(atlas.edges)
-    spans = [tuple(sorted((places[p.a][1], places[p.b][1]))) for p in atlas.edges]
-    crossing = 0
-    for k in sorted(range(len(spans)), key=lambda k: (spans[k][1] - spans[k][0], k)):
-        low, high = spans[k]
-        column = places[atlas.edges[k].a][0]
-        if column != places[atlas.edges[k].b][0]:
-            lanes[k], crossing = crossing, crossing + 1
-            continue
-        used = {lane for c, lo, hi, lane in taken if c == column and lo <= high and low <= hi}
-        lanes[k] = next(n for n in range(len(spans) + 1) if n not in used)
-        taken.append((column, low, high, lanes[k]))
-    return lanes
-
-
-def _arcs(axis: Axes, atlas: Atlas, places: dict[str, Place]) -> None:
-    """The edges, with their numbers: left of a column, or from one column to another."""
-    lanes = _lanes(atlas, places)
-    inside = [
-        n for p, n in zip(atlas.edges, lanes, strict=True) if places[p.a][0] == places[p.b][0]
-    ]
-    step = min(0.085, (WIDEST - NEAREST) / max(inside, default=1)) if any(inside) else 0.0
-    for number, (p, lane) in enumerate(zip(atlas.edges, lanes, strict=True), 1):
-        a, b = places[p.a], places[p.b]
-        if a[0] == b[0]:
-            left = a[0] - 4 * (NEAREST + step * lane) / 3  # the curve reaches three quarters of it
-            corners = [a, (left, a[1]), (left, b[1]), b]
-            at = 0.5
-        else:
-            # A line leaves the left one of the two after its name, and ends before the other's.
-            after = 0.06 + NAME * len(p.a if a[0] < b[0] else p.b)
-            start = (a[0] + after * (a[0] < b[0]), a[1])
-            end = (b[0] + after * (b[0] < a[0]), b[1])
-            bend = 0.45 * (end[0] - start[0])
-            corners = [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
-            at = 0.25 + 0.1 * (lane % 6)
-        _arc(axis, corners, at, _colour(p), p.directed, str(number))
-
-
-def _arc(
-    axis: Axes, corners: list[Place], at: float, colour: str, directed: bool, label: str
-) -> None:
-    """One edge as a Bézier curve, with its number at a part of its way."""
-    curve = Curve(corners, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
-    arrow = FancyArrowPatch(
-        path=curve,
-        color=colour,
-        linewidth=1.4,
-        fill=False,
-        arrowstyle="-|>" if directed else "-",
-        mutation_scale=11,
-        zorder=2,
-    )
-    axis.add_patch(arrow)
-    weights = ((1 - at) ** 3, 3 * at * (1 - at) ** 2, 3 * at**2 * (1 - at), at**3)
-    x, y = (sum(w * c[k] for w, c in zip(weights, corners, strict=True)) for k in (0, 1))
-    box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-    style: dict[str, Any] = {"fontsize": 8, "color": colour, "ha": "center", "va": "center"}
-    axis.text(x, y, label, zorder=5, bbox=box, **style)
-
-
-def _colour(p: Pair) -> str:
-    if p.directed:
-        return GREEN
-    return VERMILION if p.conditions else BLUE
-
-
-def _said(atlas: Atlas, width: float) -> list[list[str]]:
-    """The lines of each statement, which fit the width; what goes on is moved in."""
-    letters = round(LETTERS * width)
-    return [
-        textwrap.wrap(statement(p), letters, subsequent_indent="      ", break_long_words=False)
-        for p in atlas.edges
-    ]
-
-
-def _legend(axis: Axes, atlas: Atlas, said: list[list[str]], rows: int) -> None:
-    y = -float(rows) - 0.5
-    step = LINE / ROW
-    for number, (p, lines) in enumerate(zip(atlas.edges, said, strict=True), 1):
-        axis.text(LEFT, y, f"{number}", fontsize=8, color=_colour(p), va="center", ha="left")
-        for line in lines:
-            indent = 0.08 + 0.012 * (len(line) - len(line.lstrip()))
-            axis.text(LEFT + indent, y, line.lstrip(), fontsize=8, va="center")
-            y -= step
-    for x, colour, text in (
-        (0.0, BLUE, "always equal"),
-        (0.4, VERMILION, "equal where conditions hold"),
-        (1.15, GREEN, "→ a case of what it points to"),
-        (1.95, GREY, "no line: nothing proved"),
+def _heads(canvas: _Canvas, atlas: Atlas, at: Layout, width: float) -> None:
+    """The title, and a band with its name for each class."""
+    title = f"{len(atlas.nodes)} sequence mixers by structure class: general → special"
+    canvas.text((0.15, 0.2), title, INK, 11, fontweight="bold")
+    x = 0.15
+    for colour, dash, words in (
+        (CASE, "-", "what the arrow points to is a case"),
+        (CONDITION, (0, (4, 2)), "equal where a condition holds"),
+        (INK, "", "a = b: equal for all sizes"),
+        (GREY, "", "grey: no proof of a relation"),
     ):
-        axis.text(LEFT + x, y - 0.4 * step, text, fontsize=8, color=colour, va="center")
+        if dash:
+            canvas.axis.plot([x, x + 0.3], [0.42, 0.42], color=colour, linestyle=dash, lw=1.3)
+            x += 0.38
+        canvas.text((x, 0.42), words, colour, SMALL)
+        x += _width(words) * SMALL / TEXT + 0.25
+    for kind, first, height in at.bands:
+        top, low = _y(at, first) - ROW / 2, _y(at, first + height - 1) + ROW / 2
+        band = Rectangle((0.1, top), width - 0.2, low - top, facecolor=BAND, edgecolor="none",
+                         zorder=0)  # fmt: skip
+        canvas.axis.add_patch(band)
+        canvas.text((0.2, _y(at, first)), kind, GREY, TEXT, fontstyle="italic")
+        canvas.take(0.2, top, TITLE - 0.2, low)
+
+
+def _boxes(canvas: _Canvas, at: Layout, lefts: list[float]) -> None:
+    for box, (column, row) in at.boxes.items():
+        colour = INK if box in at.related else GREY
+        x, y, wide = lefts[column], _y(at, row), _width(box) + 2 * PAD
+        canvas.axis.add_patch(
+            FancyBboxPatch((x, y - BOX / 2), wide, BOX, boxstyle="round,pad=0,rounding_size=0.05",
+                           facecolor=PAPER, edgecolor=colour, linewidth=0.8, zorder=5)
+        )  # fmt: skip
+        canvas.text((x + PAD, y), box, colour, TEXT)
+        canvas.take(x, y - BOX / 2, x + wide, y + BOX / 2)
+
+
+def _arrows(canvas: _Canvas, at: Layout, lefts: list[float]) -> None:
+    for number, arrow in enumerate(at.arrows, 1):
+        colour = CASE if arrow.pair.directed else CONDITION
+        corners = _corners(at, lefts, arrow)
+        style = "<|-|>" if arrow.both else "-|>" if arrow.pair.directed else "-"
+        codes = [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]
+        canvas.axis.add_patch(
+            FancyArrowPatch(path=Curve(corners, codes), color=colour, linewidth=1.1, fill=False,
+                            linestyle="-" if arrow.pair.directed else (0, (4, 2)),
+                            arrowstyle=style, mutation_scale=8, zorder=3)
+        )  # fmt: skip
+        places = [_on(corners, t) for t in TRIED]
+        x, y = next((p for p in places if canvas.free(p, BADGE)), places[0])
+        canvas.take(x - BADGE, y - BADGE, x + BADGE, y + BADGE)
+        badge: dict[str, Any] = {"boxstyle": "circle,pad=0.12", "facecolor": PAPER,
+                                 "edgecolor": colour, "linewidth": 0.6}  # fmt: skip
+        canvas.axis.text(x, y, str(number), color=colour, fontsize=5.5, ha="center", va="center",
+                         bbox=badge, zorder=7)  # fmt: skip
+
+
+def _corners(at: Layout, lefts: list[float], arrow: Arrow) -> list[Place]:
+    """The curve of an arrow: from the right of one box to the left of the other."""
+    (from_, row), (to, other) = at.boxes[arrow.general], at.boxes[arrow.special]
+    start, end = _y(at, row), _y(at, other)
+    if from_ == to:
+        left = lefts[from_]
+        out = left - min(0.2 + 0.06 * abs(row - other), 0.5)
+        return [(left, start), (out, start), (out, end), (left, end)]
+    if from_ > to:
+        from_, to, start, end = to, from_, end, start
+        arrow = Arrow(arrow.special, arrow.general, arrow.pair)
+    x = lefts[from_] + _width(arrow.general) + 2 * PAD
+    bend = 0.5 * (lefts[to] - x)
+    return [(x, start), (x + bend, start), (lefts[to] - bend, end), (lefts[to], end)]
+
+
+def _on(corners: list[Place], t: float) -> Place:
+    weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3)
+    x, y = (sum(w * c[k] for w, c in zip(weights, corners, strict=True)) for k in (0, 1))
+    return x, y
+
+
+def _said(arrow: Arrow) -> str:
+    """What an arrow says, with the first of its conditions alone, on one line."""
+    said = statement(arrow.pair, first=True)
+    return said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…"
+
+
+def _list(canvas: _Canvas, at: Layout, said: list[str], top: float) -> None:
+    for number, (arrow, line) in enumerate(zip(at.arrows, said, strict=True), 1):
+        y = top + LINE * (number - 1)
+        colour = CASE if arrow.pair.directed else CONDITION
+        canvas.text((0.38, y), str(number), colour, SMALL, ha="right")
+        canvas.text((0.48, y), line, INK, SMALL)

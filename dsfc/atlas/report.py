@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import networkx
 
-from dsfc.atlas.ir import FORMAT, Atlas, Found, Pair
+from dsfc.atlas.ir import FORMAT, Atlas, Family, Found, Pair
 
 SIGN = {"EQ": "=", "COND": "=", "SUB": "⊆", "SLOT": "⊆", "ISO": "≅"}
 """How statements are written between two names."""
 
 
-def statement(p: Pair) -> str:
+def statement(p: Pair, first: bool = False) -> str:
     """Returns a proved statement as text: `a = b  where η == 1`, `a ⊆ b  SLOT(token)  where …`.
 
     What is proved at one size of an axis alone ends in this size: `for d = 2 alone`.
+
+    Args:
+        p: what is proved.
+        first: whether the first of several conditions stands for all.
     """
     head = p.statement.partition("(")[0]
     kind = f"  {p.statement}" if head == "SLOT" else ""
-    where = f"  where {' and '.join(p.conditions)}" if p.conditions else ""
+    conditions = p.conditions[:1] if first else p.conditions
+    more = f" and {len(p.conditions) - 1} more" * (first and len(p.conditions) > 1)
+    where = f"  where {' and '.join(conditions)}{more}" if conditions else ""
+    return f"{p.a} {SIGN.get(head, p.statement)} {p.b}{kind}{where}{alone(p)}"
+
+
+def alone(p: Pair) -> str:
+    """Returns the sizes that a proof speaks of alone: `  for d = 2 alone`, or an empty text."""
     sizes = ", ".join(f"{name} = {size}" for name, size in p.sizes)
-    alone = f"  for {sizes} alone" if sizes else ""
-    return f"{p.a} {SIGN.get(head, p.statement)} {p.b}{kind}{where}{alone}"
+    return f"  for {sizes} alone" if sizes else ""
 
 
 def report(atlas: Atlas, explain: bool = False) -> str:
@@ -40,13 +51,17 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     lines += [f"  {kind:{width}}  {', '.join(names)}" for kind, names in sorted(kinds.items())]
     lines += [f"  no system: {name} ({why})" for name, why in atlas.left_out]
     lines += ["", f"proved ({len(atlas.edges)})"]
-    lines += [f"  {statement(p)}" for p in atlas.edges] or ["  nothing"]
+    for family in (Family.EQUAL, Family.CONDITIONAL, Family.CASE):
+        edges = [p for p in atlas.edges if p.family is family]
+        lines += [f" {family} ({len(edges)})"] * bool(edges)
+        lines += [f"  {statement(p)}" for p in edges]
+    lines += ["  nothing"] * (not atlas.edges)
     sized = [p for p in atlas.pairs if p.found is Found.AT_SIZES]
     if sized:
         lines += ["", f"equal at some sizes, open at others ({len(sized)})"]
         lines += [f"  {statement(p)}" for p in sized]
-    families = [sorted(c) for c in networkx.weakly_connected_components(atlas.graph())]
-    related = sorted(c for c in families if len(c) > 1)
+    connected = [sorted(c) for c in networkx.weakly_connected_components(atlas.graph())]
+    related = sorted(c for c in connected if len(c) > 1)
     if related:
         lines += ["", "families: mixers that proofs connect"]
         lines += [f"  {', '.join(names)}" for names in related]
@@ -54,9 +69,9 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     equal = sum(not p.directed for p in refuted)
     lines += ["", f"refuted for equal parameters: {equal} pairs, each by an executed point"]
     if cases := len(refuted) - equal:
-        lines.append(f"no case of the other: {cases} directed pairs, each by one token for ever")
+        lines.append(f"no case of the other: {cases} directed pairs, each by a few sequences")
     for outcome, title in ((Found.UNKNOWN, "not decided"), (Found.SKIPPED, "not comparable")):
-        lines.append(f"{title}: {atlas.count(outcome)} pairs")
+        lines.append(f"{title}: {_counted(atlas, outcome)}")
         reasons: dict[str, list[str]] = {}
         for p in atlas.pairs:
             if p.found is outcome:
@@ -71,17 +86,50 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
+ABOUT = {"EQ": "equal", "COND": "equal where conditions hold", "SUB": "a case", "SLOT": "a case"}
+"""What is asked, by the kind of a statement."""
+
+
+def _counted(atlas: Atlas, outcome: Found) -> str:
+    """How many pairs have an outcome, for each thing that was asked if there are several."""
+    counts: dict[str, int] = {}
+    for p in atlas.pairs:
+        if p.found is outcome:
+            about = ABOUT.get(p.statement.partition("(")[0], p.statement)
+            counts[about] = counts.get(about, 0) + 1
+    if set(counts) <= {"equal"}:
+        return f"{counts.get('equal', 0)} pairs"
+    return ", ".join(f"{n} whether {about}" for about, n in counts.items())
+
+
+def json_text(atlas: Atlas) -> str:
+    """Returns an atlas as JSON text, with a line for each mixer and each pair."""
+    document = as_json(atlas)
+    parts = []
+    for name, value in document.items():
+        if isinstance(value, list):
+            items = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in value)
+            parts.append(f'"{name}": [\n  {items}]' if value else f'"{name}": []')
+        else:
+            parts.append(f'"{name}": {json.dumps(value)}')
+    return "{" + ",\n ".join(parts) + "}\n"
+
+
 def as_json(atlas: Atlas) -> dict[str, Any]:
     """Returns an atlas for tools; equal atlases give equal documents."""
     return {
         "format": FORMAT,
-        "mixers": [{"name": n.name, "doc": n.doc, "class": n.kind} for n in atlas.nodes],
+        "mixers": [
+            {"name": n.name, "doc": n.doc, "class": n.kind, "text": n.text} for n in atlas.nodes
+        ],
+        "complete": atlas.complete,
         "left_out": [{"name": name, "why": why} for name, why in atlas.left_out],
         "pairs": [
             {
                 "a": p.a,
                 "b": p.b,
                 "verdict": p.found.value,
+                "family": p.family.value,
                 "statement": p.statement,
                 "conditions": list(p.conditions),
                 "directed": p.directed,

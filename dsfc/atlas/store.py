@@ -23,9 +23,9 @@ from dsfc.expr.json import encode
 from dsfc.system.ir import System
 
 Document = dict[str, Any]
-"""A verdict as JSON."""
+"""What is kept, as JSON."""
 
-_PROVER = ("atlas", "prover", "trusted", "trusted.rules", "expr", "system", "derive")
+_PROVER = ("prover", "trusted", "trusted.rules", "expr", "system", "derive")
 """Packages whose text decides an answer, and what of it is kept."""
 
 
@@ -42,6 +42,7 @@ def prover() -> str:
         for file in sorted(folder.iterdir(), key=lambda f: f.name):
             if file.name.endswith(".py"):
                 digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    digest.update(resources.files("dsfc.atlas").joinpath("questions.py").read_bytes())
     return digest.hexdigest()
 
 

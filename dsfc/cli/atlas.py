@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dsfc.cli.options import format_option
-from dsfc.cli.progress import progress
+from dsfc.cli.progress import counted
 from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
     from dsfc.atlas.build import Charted
     from dsfc.atlas.ir import Atlas
+    from dsfc.atlas.store import Store
+
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended, as shells have it."""
+
+REPORTS = (".html", ".md", ".json", ".txt")
+PICTURES = (".png", ".svg", ".pdf")
+
+PAIRS_OF_A_PROCESS = 8
+"""A process more is started for this many pairs; it takes as long as some of them to start."""
 
 
 @click.command(short_help="Chart which mixers are one function.")
@@ -23,9 +34,30 @@ if TYPE_CHECKING:
 @click.option(
     "--conditions",
     is_flag=True,
-    help="Search for conditions of equality and for special cases; may take hours for all mixers.",
+    help="Search for conditions of equality and for special cases, too.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0.1, max=86400),
+    default=4.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Processor time for one pair, shared by all that is asked of it; pairs of different "
+    "structure classes have a tenth.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1, max=256),
+    metavar="N",
+    help="How many processes work at once.  [default: one for each core]",
 )
 @click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the atlas into a new file, .html, .md, .json or .txt, in place of printing it.",
+)
 @click.option(
     "--picture",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -37,11 +69,16 @@ if TYPE_CHECKING:
     help="Folder of cached answers.  [default: the user's cache folder]",
 )
 @click.option("--no-cache", is_flag=True, help="Neither read nor write cached answers.")
+@click.pass_context
 def atlas(
+    ctx: click.Context,
     specs: tuple[str, ...],
     form: str,
     conditions: bool,
+    limit: float,
+    jobs: int | None,
     explain: bool,
+    out: Path | None,
     picture: Path | None,
     cache: Path | None,
     no_cache: bool,
@@ -51,40 +88,75 @@ def atlas(
     Without a SPEC all shipped mixers are charted. Each pair is asked about as by `dsfc equiv`, with
     inputs and parameters of one name identified; conditional statements are those that the mixers
     claim and that are proved. With --conditions, pairs that are not equal in general are also asked
-    under what conditions they are, and whether one is a case of the other, which is an edge with a
-    direction. Answers are kept by the hash of both systems and of the prover, so a second run asks
-    only what has changed.
+    whether one is a case of the other, which is an edge with a direction, and under what conditions
+    they are equal. Refutations come first, as they take the least time.
+
+    What takes longer than --limit stays unknown; a verdict that was found by then is kept. Answers
+    are kept by the hash of both systems and of the prover, so a second run asks only what has
+    changed, or what had less time. Ctrl-C ends a run with what is known by then (exit code 130).
     """
-    if picture is not None and os.path.lexists(picture):
-        raise click.UsageError(f"{picture} exists already")
-    if picture is not None and picture.suffix not in (".png", ".svg", ".pdf"):
-        raise click.UsageError("--picture wants a name that ends in .png, .svg or .pdf")
-    from dsfc.atlas.build import CONDITIONAL, EQUAL, build
-    from dsfc.atlas.report import as_json, report
-    from dsfc.atlas.store import NotPrivate, Store, default_folder
+    _check(out, REPORTS, "--out")
+    _check(picture, PICTURES, "--picture")
+    from dsfc.atlas.build import build
+    from dsfc.atlas.questions import CONDITIONAL, EQUAL
 
-    store = None
-    if not no_cache:
-        try:
-            store = Store(cache or default_folder())
-        except NotPrivate as e:
-            click.echo(f"nothing is kept: {e}", err=True)
-    with progress("deriving") as shown:
+    with counted("deriving", "pairs") as shown:
         mixers, left_out = _mixers(specs)
+        pairs = len(mixers) * (len(mixers) - 1) // 2
+        processes = min(jobs or os.cpu_count() or 1, 1 + pairs // PAIRS_OF_A_PROCESS)
         questions = (EQUAL, *CONDITIONAL) if conditions else (EQUAL,)
-        charted = build(mixers, questions, store, shown, left_out)
-    if form == "json":
-        import json
-
-        click.echo(json.dumps(as_json(charted), ensure_ascii=False, indent=1))
-    else:
-        click.echo(report(charted, explain), nl=False)
+        store = None if no_cache else _store(cache)
+        charted = build(mixers, questions, store, shown, left_out, limit, processes)
+    _give(charted, form, explain, out)
     if picture is not None:
         _draw(charted, picture)
+    if not charted.complete:
+        click.echo("interrupted: what was not asked is listed as not decided", err=True)
+        ctx.exit(INTERRUPTED)
+
+
+def _check(path: Path | None, endings: tuple[str, ...], option: str) -> None:
+    """Refuses a file that exists, or has a name that says no form."""
+    if path is not None and os.path.lexists(path):
+        raise click.UsageError(f"{path} exists already")
+    if path is not None and path.suffix not in endings:
+        ends = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise click.UsageError(f"{option} wants a name that ends in {ends}")
+
+
+def _store(cache: Path | None) -> Store | None:
+    from dsfc.atlas.store import NotPrivate, Store, default_folder
+
+    try:
+        return Store(cache or default_folder())
+    except NotPrivate as e:
+        click.echo(f"nothing is kept: {e}", err=True)
+    return None
+
+
+def _give(atlas: Atlas, form: str, explain: bool, out: Path | None) -> None:
+    """Prints an atlas, or writes it into a new file in the form that its name says."""
+    from dsfc.atlas.page import html, markdown
+    from dsfc.atlas.report import json_text, report
+    from dsfc.cli.output import create
+
+    forms: dict[str, Callable[[], str]] = {
+        ".html": lambda: html(atlas, _svg(atlas)),
+        ".md": lambda: markdown(atlas),
+        ".json": lambda: json_text(atlas),
+        ".txt": lambda: report(atlas, explain),
+    }
+    if out is None:
+        click.echo(forms[".json" if form == "json" else ".txt"](), nl=False)
+        return
+    create(out, forms[out.suffix]())
+    click.echo(f"written: {out}", err=True)
 
 
 def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[str, str], ...]]:
     """The mixers of some specs, or all shipped ones, and those that have no system."""
+    from hashlib import sha256
+
     from dsfc.api.decide import claims
     from dsfc.api.locate import shipped_names
     from dsfc.api.pipeline import read
@@ -93,6 +165,7 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     from dsfc.diagnostics.catalogue import NameClash, NoOutput
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.expr.statements import PredicateName
+    from dsfc.mixer.render import render
 
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []
@@ -101,7 +174,9 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
         for name in text.mixers:
             compilation = text.compilation(name)
             try:
-                node = Node(name, compilation.mixer.doc or "", compilation.structure.title)
+                mixer = compilation.mixer
+                said = sha256(render(mixer).encode()).hexdigest()
+                node = Node(name, mixer.doc or "", compilation.structure.title, said)
                 charted = Charted(
                     node, compilation.system, claims(compilation, PredicateName.EQUIVALENT)
                 )
@@ -123,18 +198,31 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
 
 def _draw(atlas: Atlas, picture: Path) -> None:
     """The picture in a new file, whole or not at all."""
-    from io import BytesIO
-
     from dsfc.cli.output import create
+
+    drawn = _drawn(atlas, picture.suffix.removeprefix("."))
+    if drawn is None:
+        from dsfc.diagnostics.file_error import file_error
+
+        problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
+        raise file_error(picture, problem)
+    create(picture, drawn)
+    click.echo(f"written: {picture}", err=True)
+
+
+def _svg(atlas: Atlas) -> str:
+    """The picture for a page; a page has none where matplotlib is not installed."""
+    return (_drawn(atlas, "svg") or b"").decode()
+
+
+def _drawn(atlas: Atlas, form: str) -> bytes | None:
+    """The picture; None where matplotlib is not installed."""
+    from io import BytesIO
 
     try:
         from dsfc.atlas.picture import draw
     except ImportError:
-        from dsfc.diagnostics.file_error import file_error
-
-        problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
-        raise file_error(picture, problem) from None
+        return None
     drawn = BytesIO()
-    draw(atlas, drawn, picture.suffix.removeprefix("."))
-    create(picture, drawn.getvalue())
-    click.echo(f"written: {picture}", err=True)
+    draw(atlas, drawn, form)
+    return drawn.getvalue()

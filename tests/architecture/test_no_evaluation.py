@@ -65,6 +65,10 @@ ALLOWED = {
     "dsfc/trusted/schema.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/expr/json.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/cli/doctor.py": {"subprocess": "asks torch and Triton by fixed programs"},
+    "dsfc/atlas/workers.py": dict.fromkeys(
+        ("multiprocessing", "multiprocessing.connection", "multiprocessing.context"),
+        "starts this package again, which reads systems as documents",
+    ),
     "dsfc/emit/audit.py": {
         "builtins": "the names that an emitted module may not use",
         **dict.fromkeys(

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.api.decide import claims
-from dsfc.api.pipeline import read
-from dsfc.atlas.build import CONDITIONAL, EQUAL, Charted, Question, build
-from dsfc.atlas.ir import Found, Node
+from dsfc.atlas.build import INTERRUPTED, Charted, build
+from dsfc.atlas.ir import Family, Found
+from dsfc.atlas.questions import CONDITIONAL, EQUAL, LIMIT, Question
 from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
 from dsfc.claims.verdict import Unknown
-from dsfc.expr.statements import PredicateName
 from dsfc.system.ir import System
 
 FAMILY = """
@@ -40,24 +38,6 @@ mixer other { dims d
 """
 
 Chart = Callable[[str], tuple[Charted, ...]]
-
-
-@pytest.fixture
-def chart(tmp_path: Path) -> Chart:
-    """The mixers of a text."""
-
-    def charted(text: str) -> tuple[Charted, ...]:
-        file = tmp_path / "family.dsf"
-        file.write_text(text, encoding="utf-8")
-        spec = read(file)
-        out = []
-        for name in spec.mixers:
-            it = spec.compilation(name)
-            node = Node(name, it.mixer.doc or "", it.structure.title)
-            out.append(Charted(node, it.system, claims(it, PredicateName.EQUIVALENT)))
-        return tuple(out)
-
-    return charted
 
 
 class Counting:
@@ -92,7 +72,8 @@ def test_edges_are_proofs(chart: Chart) -> None:
 def test_reports(chart: Chart) -> None:
     found = build(chart(FAMILY))
     text = report(found, explain=True)
-    assert "plain = summed\n" in text and "doubled = plain  where c == 1\n" in text
+    assert " equal, for all sizes (1)\n  plain = summed\n" in text
+    assert "  doubled = plain  where c == 1\n" in text
     assert "  doubled, plain, summed\n" in text
     assert "refuted for equal parameters: 2 pairs" in text
     assert "not comparable: 3 pairs\n    3 they share no input\n        plain, other\n" in text
@@ -153,8 +134,8 @@ mixer scaled extends free {
     assert edge.conditions == ("a is in (0, 1)",)
     assert claimed.conditions == ("c == 1", "a is in (0, 1)")
     _, bounded, scaled = chart(text)
-    found = build((scaled, bounded), CONDITIONAL).pairs
-    assert found[0].conditions == ("c[d] = 1", "a is in (0, 1)")
+    (found,) = [p for p in build((scaled, bounded), CONDITIONAL).pairs if p.statement == "COND"]
+    assert found.conditions == ("c[d] = 1", "a is in (0, 1)")
     assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
 
 
@@ -180,7 +161,7 @@ def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:
             return {"verdict": "unknown", "statement": "SUB", "obstacle": "not tried"}
         return {"verdict": "proved", "statement": "SUB", "conditions": ["d == 1"], "directed": True}
 
-    found = build(chart(FAMILY), (Question("case of", ask, "SUB", both_ways=True),))
+    found = build(chart(FAMILY), (Question("case of", ask, "SUB", True),))
     edges = [(p.a, p.b, p.statement, p.conditions, p.directed) for p in found.edges]
     assert edges[0] == ("summed", "plain", "SUB", ("d == 1",), True)
     assert found.graph().has_edge("summed", "plain")
@@ -210,9 +191,9 @@ def test_cases_are_directed_edges_with_what_makes_them_cases(chart: Chart, tmp_p
     asked = [(p.a, p.b, p.statement, p.found) for p in found.pairs]
     assert asked == [
         ("plain", "gated", "EQ", Found.REFUTED),
-        ("plain", "gated", "COND", Found.PROVED),
         ("plain", "gated", "SLOT(constant)", Found.PROVED),
         ("gated", "plain", "SUB", Found.REFUTED),
+        ("plain", "gated", "COND", Found.PROVED),
     ]
     # That they are equal where g = 1/2 says less than that one is a case, and is no second edge.
     (edge,) = found.edges
@@ -220,9 +201,9 @@ def test_cases_are_directed_edges_with_what_makes_them_cases(chart: Chart, tmp_p
     assert list(found.graph().edges(data="conditions")) == [("plain", "gated", edge.conditions)]
     text = report(found)
     line = "plain ⊆ gated  SLOT(constant)  where g[i; d] = 1/2  for d = 2 alone"
-    assert f"proved (1)\n  {line}\n" in text
+    assert f"proved (1)\n a case of the other (1)\n  {line}\n" in text
     assert "refuted for equal parameters: 1 pairs" in text and "other: 1 directed pairs" in text
-    written = as_json(found)["pairs"][2]
+    written = as_json(found)["pairs"][1]
     assert written["directed"] and written["conditions"] == ["g[i; d] = 1/2"]
 
     def ask(a: System, b: System) -> dict:
@@ -235,7 +216,7 @@ def test_cases_are_directed_edges_with_what_makes_them_cases(chart: Chart, tmp_p
 def test_what_is_settled_is_not_asked_further(chart: Chart) -> None:
     """Pairs that are equal, or share nothing."""
     counting = Counting()
-    more = dataclasses.replace(counting.question, kind="SUB", both_ways=True, otherwise=True)
+    more = dataclasses.replace(counting.question, about="SUB", both_ways=True, otherwise=True)
     build(chart(FAMILY), (EQUAL, more))
     assert counting.asked == [("plain", "doubled"), ("doubled", "plain"), ("summed", "doubled"),
                               ("doubled", "summed")]  # fmt: skip
@@ -283,19 +264,98 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
 def test_progress_counts_pairs(chart: Chart) -> None:
     said: list[tuple[int, int, str]] = []
     build(chart(FAMILY), progress=lambda *what: said.append(what))
-    assert [done for done, _, _ in said] == list(range(6)) and {n for _, n, _ in said} == {6}
+    assert said == [(done, 3, EQUAL.name) for done in range(4)]
 
 
-def test_a_picture_has_every_mixer(chart: Chart, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    from dsfc.atlas.picture import draw
+class Bounded:
+    """A question about cases that finds something, and then searches without an end."""
 
-    found = build(chart(FAMILY))
-    for form in ("svg", "png"):
-        with (tmp_path / f"atlas.{form}").open("wb") as file:
-            draw(found, file, form)
-    text = (tmp_path / "atlas.svg").read_text(encoding="utf-8")
-    for node in found.nodes:
-        assert f"<!-- {node.name} -->" in text
-    assert "<!-- doubled = plain  where c == 1 -->" in text
-    assert (tmp_path / "atlas.png").stat().st_size > 1000
+    @staticmethod
+    def first(a: System, b: System) -> dict:
+        return {"verdict": "refuted", "statement": "SLOT(token)", "reason": "a few sequences",
+                "directed": True, "open": True}  # fmt: skip
+
+    @staticmethod
+    def endless(a: System, b: System) -> dict:
+        while True:
+            pass
+
+    questions = (Question("fast", first, "SUB"), Question("slow", endless, "SUB"))
+
+
+def test_a_limit_ends_a_pair_and_keeps_what_was_found(chart: Chart) -> None:
+    two = chart(GATED)
+    (pair,) = build(two, Bounded.questions, seconds=1.0).pairs
+    assert (pair.found, pair.statement) == (Found.REFUTED, "SLOT(token)")
+    (pair,) = build(two, Bounded.questions[1:], seconds=1.0).pairs
+    assert (pair.found, pair.reason) == (Found.UNKNOWN, LIMIT)
+
+
+def test_what_had_too_little_time_is_asked_again_with_more(chart: Chart, tmp_path: Path) -> None:
+    store, two = Store(tmp_path / "kept"), chart(GATED)
+    build(two, Bounded.questions[1:], store, seconds=1.0)
+
+    def ask(a: System, b: System) -> dict:
+        asked.append(a.name)
+        return {"verdict": "proved", "statement": "SUB", "directed": True}
+
+    asked: list[str] = []
+    again = (dataclasses.replace(Bounded.questions[1], ask=ask),)
+    assert build(two, again, store, seconds=1.0).pairs[0].reason == LIMIT and not asked
+    assert build(two, again, store, seconds=2.0).pairs[0].found is Found.PROVED
+    assert build(two, again, store, seconds=0.5).pairs[0].found is Found.PROVED
+    assert asked == ["plain"]
+
+
+def test_mixers_of_one_class_have_ten_times_the_seconds(chart: Chart, tmp_path: Path) -> None:
+    third = "mixer third extends plain { y = 2 * s }\n"
+    build(chart(GATED + third), Bounded.questions[1:], Store(tmp_path / "kept"), seconds=0.3)
+    kept = [json.loads(file.read_text()) for file in (tmp_path / "kept").glob("*.json")]
+    limits = sorted(answer["answer"]["limit"] for answer in kept)
+    assert limits == pytest.approx([0.03, 0.03, 0.3])
+
+
+def test_an_answer_that_is_open_is_asked_further_and_no_other(chart: Chart) -> None:
+    def final(a: System, b: System) -> dict:
+        return {"verdict": "refuted", "statement": "SUB", "directed": True}
+
+    def better(a: System, b: System) -> dict:
+        return {"verdict": "proved", "statement": "SLOT(window 1)", "directed": True}
+
+    fast, slow = Bounded.questions
+    further = dataclasses.replace(slow, ask=better)
+    (pair,) = build(chart(GATED), (fast, further)).pairs
+    assert pair.statement == "SLOT(window 1)"
+    (pair,) = build(chart(GATED), (dataclasses.replace(fast, ask=final), further)).pairs
+    assert pair.found is Found.REFUTED
+
+
+def test_an_interrupted_run_has_what_was_found(chart: Chart, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(a: System, b: System) -> dict:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(a.name)
+        return EQUAL.ask(a, b)
+
+    store = Store(tmp_path / "kept")
+    found = build(chart(FAMILY), (dataclasses.replace(EQUAL, ask=ask),), store)
+    assert not found.complete and "was interrupted" in report(found)
+    left = [p for p in found.pairs if p.reason == INTERRUPTED]
+    assert len(found.pairs) == 7 and len(left) == 2 and found.count(Found.UNKNOWN) == 2
+    counting = Counting()
+    assert build(chart(FAMILY), (counting.question,), store).complete
+    assert len(counting.asked) == 2
+
+
+def test_families_are_by_verdict_and_size(chart: Chart) -> None:
+    of = {(p.a, p.b, p.statement): p.family for p in build(chart(FAMILY)).pairs}
+    assert of["plain", "summed", "EQ"] is Family.EQUAL
+    assert of["plain", "doubled", "EQ"] is Family.DIFFERENT
+    assert of["doubled", "plain", "EQ"] is Family.CONDITIONAL
+    assert of["plain", "other", "EQ"] is Family.SKIPPED
+    ((sized,),) = (build(chart(SIZED)).pairs,)
+    assert sized.family is Family.AT_SIZES
+    cases = {p.family for p in build(chart(GATED), CONDITIONAL).pairs if p.directed}
+    assert cases == {Family.CASE, Family.NO_CASE}
