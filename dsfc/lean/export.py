@@ -66,11 +66,11 @@ def lean_text(certificate: Certificate) -> str:
 class _File:
     """One file: names, equations, lemmas."""
 
-    def __init__(self, certificate: Certificate, proof: Invariant, it: WrittenClaim) -> None:
-        self.claim, self.proof, self.it = certificate.claim, proof, it
+    def __init__(self, certificate: Certificate, proof: Invariant, statement: WrittenClaim) -> None:
+        self.claim, self.proof, self.statement = certificate.claim, proof, statement
         self.names = Names()
-        self.window = it.window
-        self.cells = tuple(sorted(it.steady.step))
+        self.window = statement.window
+        self.cells = tuple(sorted(statement.steady.step))
         self.fields: dict[str, tuple[str, Polynomial, Polynomial]] = {}
         """Equation of a run → the variable, and what it is."""
         self.nonzero: dict[str, Polynomial] = {}
@@ -170,7 +170,7 @@ class _File:
         """Of the first tokens, of rows at every later token, and of outputs there."""
         earlier: tuple[Fact, ...] = ()
         start: list[Lemma] = []
-        for token, moment in enumerate(self.it.first):
+        for token, moment in enumerate(self.statement.first):
             for name, a, b in self._pairs(moment, token):
                 goal = generator(a.value), generator(b.value)
                 doc = f"Output or argument {name.split('_')[1]} is equal at token {token}."
@@ -181,7 +181,7 @@ class _File:
             doc = f"Row {k} is 0 after token {last}."
             goal = self._row(k, last, 0), POLYNOMIAL_ZERO
             start.append(shown(f"start_{k}", doc, goal, earlier))
-        steady = self._step(self.it.steady, None)
+        steady = self._step(self.statement.steady, None)
         relations = tuple(map(self._relation, range(len(self.proof.rows))))
         kept = [
             shown(f"kept_{k}", f"Row {k} stays 0.", (self._row(k, None, 0), POLYNOMIAL_ZERO),
@@ -191,7 +191,7 @@ class _File:
         equal = [
             shown(name, f"Output or argument {name.split('_')[1]} is equal where the rows are 0.",
                   (generator(a.value), generator(b.value)), (a, b), relations)
-            for name, a, b in self._pairs(self.it.steady, None)
+            for name, a, b in self._pairs(self.statement.steady, None)
         ]  # fmt: skip
         return start, kept, equal
 

@@ -90,13 +90,13 @@ class Reduction:
         highest = max(parts, default=0)
         if not highest:
             return
-        held = generator(fact.value) * fact.below
+        product = generator(fact.value) * fact.below
         out, multiplier = POLYNOMIAL_ZERO, POLYNOMIAL_ZERO
         for power, terms in parts.items():
             part = Polynomial(terms) * fact.below.power(highest - power)
             out = out + part * fact.top.power(power)
             for j in range(power):
-                multiplier = multiplier + part * held.power(j) * fact.top.power(power - 1 - j)
+                multiplier = multiplier + part * product.power(j) * fact.top.power(power - 1 - j)
         self._scaled(fact.name, fact.below, highest)
         self.multipliers[fact.name] = multiplier
         self.left = out

@@ -116,8 +116,8 @@ class Names:
 def _spelled(name: str) -> str:
     """An identifier that is like the name of an entry; "" where it is a function."""
     bare = name.replace(STATE, "").replace("A.", "A_").replace("B.", "B_").replace("@0", "")
-    found = _PLAIN.fullmatch(bare.replace(".", "_").replace(":", "_"))
-    if found is None:
+    plain = _PLAIN.fullmatch(bare.replace(".", "_").replace(":", "_"))
+    if plain is None:
         return ""
-    parts = [found[2], *filter(None, found[3].split(",")), *(["conj"] if found[1] else [])]
+    parts = [plain[2], *filter(None, plain[3].split(",")), *(["conj"] if plain[1] else [])]
     return "_".join(("x", *parts) if parts[0][0] == "_" or len(parts) == 1 else parts)

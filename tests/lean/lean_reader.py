@@ -24,6 +24,10 @@ TOKEN = re.compile(r"\s+|--[^\n]*|[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-
 IMPORTS = ("LinearCombination", "Ring", "FieldSimp")
 
 
+SQUARE = ("=", ("*", ("var", "I"), ("var", "I")), ("neg", ("num", 1)))
+"""What is supposed of the imaginary unit."""
+
+
 class Wrong(Exception):
     """The text is not a proof of what it states, or is not of this part of Lean."""
 
@@ -190,6 +194,25 @@ class Reader:
                 self.need("m", ":", "ℕ", ",")
             self.fields[name] = every, self.prop()
         self.inside = False
+        self.inhabited()
+
+    def inhabited(self) -> None:
+        """Checks that there are runs: values are defined one by one, by earlier and free ones."""
+        equations = [p for _, p in self.fields.values() if p[0] == "="]
+        values = [left for _, left, _ in equations if left != SQUARE[1]]
+        if len(set(values)) != len(values) or any(v[0] != "at" for v in values):
+            raise Wrong("a value is defined twice, or is no value at a token")
+        defined = {v[1] for v in values}
+        for sign, left, right in (p for _, p in self.fields.values()):
+            if sign == "≠":
+                if not polynomial(left):
+                    raise Wrong("what is supposed not to be 0 is 0")
+            elif left == SQUARE[1]:
+                if (sign, left, right) != SQUARE:
+                    raise Wrong("the square of I is -1")
+            elif any(t[1] in defined and not (t[2] == left[2] and t[3] < left[3])
+                     for t in entries(right)):  # fmt: skip
+                raise Wrong("a value is defined by a later one")
 
     def lemma(self, name: str) -> None:
         it = Lemma()
@@ -417,6 +440,17 @@ def variables(tree: Tree) -> set[str]:
     return found
 
 
+def entries(tree: Tree) -> list[Tree]:
+    found: list[Tree] = []
+
+    def leaf(t: Tree) -> Tree:
+        found.extend([t] if t[0] == "at" else [])
+        return t
+
+    mapped(tree, leaf)
+    return found
+
+
 def put(tree: Tree, values: Mapping[str, Tree]) -> Tree:
     return mapped(tree, lambda t: values[t[1]] if t[0] == "var" else t)
 
@@ -437,6 +471,8 @@ def polynomial(tree: Tree) -> dict:
             return {(): Fraction(k)} if k else {}
         case ("var", name):
             return {((name, 1),): Fraction(1)}
+        case ("at", name, has_m, k):
+            return {((f"{name} {has_m} {k}", 1),): Fraction(1)}
         case ("neg", a):
             return add({}, polynomial(a), -1)
         case ("+", a, b):

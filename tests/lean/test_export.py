@@ -124,6 +124,10 @@ def test_what_is_changed_is_refused(certificate: Callable, pair, tier: str) -> N
         ("import Mathlib.Tactic.Ring", "import Mathlib.Tactic.Ring\naxiom no : False"),
         ("end Dsfc", "end Dsfc\naxiom no : False"),
         ("rows R m", "rows R (m + 1)"),
+        ("row_0_ne : ∀ m : ℕ, g_0 ≠ 0", "row_0_ne : ∀ m : ℕ, g_0 - g_0 ≠ 0"),
+        ("  row_0_ne : ", "  more : ∀ m : ℕ, y_A_0 (m + 1) = 0\n  row_0_ne : "),
+        ("  row_0_ne : ", "  more : ∀ m : ℕ, g_0 = 0\n  row_0_ne : "),
+        ("y_A_0 (m + 1) = (A_x_0 m)", "y_A_0 (m + 1) = (A_x_0 (m + 2))"),
     ],
 )
 def test_forgeries_are_refused(certificate: Callable, old: str, new: str) -> None:

@@ -138,7 +138,7 @@ def test_corrupted_forced_conditions(conditional: Callable, pair, tier: str) -> 
     assert apart_where_it_fails(made)
     document = json.loads(write(made))
     rng = random.Random("-".join(pair))
-    each = 36 if tier == "full" else 3
+    each = 12 if tier == "full" else 3
     bads = [
         *corrupted(document, ((*PROOF, "forced"), (*PROOF, "varied"), (*CLAIM, "conditions")),
                    each, rng),
