@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ PAIRS = Path(__file__).parent.parent / "prover" / "pairs"
 def certificate() -> Callable[[str, str, str], Certificate]:
     """What the prover gives for two mixers of the labelled pairs."""
 
+    @cache
     def make(file: str, a: str, b: str) -> Certificate:
         spec = read(PAIRS / f"{file}.dsf")
         return equivalent(*(spec.compilation(m).system for m in (a, b))).certificate
