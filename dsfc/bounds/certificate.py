@@ -17,6 +17,7 @@ from dsfc.trusted.balls import NotDefined
 from dsfc.trusted.claim import Claim, Witness
 from dsfc.trusted.derived import check_derived
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.legal import kept
 from dsfc.trusted.rejected import Rejected
 
 FORM = "dsfc-bound/1"
@@ -88,6 +89,8 @@ def check_text(text: str) -> Chain | Apart:
         stored: Stored = decode(document, Stored)
         question = stored.question
         side_by_side(question)
+        if kept(question.a, question.b, dict(question.sizes), 1) is None:
+            raise Rejected("no sizes keep what both mixers declare")
         sizes = {d.axis.name: 1 for s in (question.a, question.b) for d in s.axes}
         check_derived(Claim(question.a, question.b, question.names, tuple(sorted(sizes.items()))))
         if stored.point is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
     from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.trusted.claim import Certificate
     from dsfc.trusted.schema import OtherFormat
 
 ACCEPTED, REJECTED = 0, 1
@@ -21,19 +23,29 @@ ACCEPTED, REJECTED = 0, 1
 @click.command("check-proof", short_help="Check a certificate of `dsfc equiv`.")
 @click.argument("certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC[:MIXER] SPEC[:MIXER]]")
+@click.option(
+    "--lean",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the identities of an accepted proof by rows to a new file, as Lean 4 with Mathlib.",
+)
 @mistakes_option
 @click.pass_context
-def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
+def check_proof(
+    ctx: click.Context, certificate: Path, specs: tuple[str, ...], lean: Path | None
+) -> None:
     """Check a certificate with the trusted kernel, which imports no part of the prover.
 
     Derives both systems of the claim again from the definitions beside them, writes them out,
     recomputes every multiplier of an invariant and executes every witness. Prints what was shown,
     with its names, conditions and sizes. Given the two specs, also compares them with the
     definitions in the certificate; without them, the names of the mixers mean nothing.
-    Exit code 1 if the certificate is rejected.
+    With --lean, writes a proof by rows as theorems of Lean 4, whose proofs are identities of
+    polynomials. Exit code 1 if the certificate is rejected.
     """
     if len(specs) not in (0, 2):
         raise click.UsageError("give both specs, or none")
+    if lean is not None and os.path.lexists(lean):
+        raise click.UsageError(f"{lean} exists already")
     with bounded(f"check {certificate}"):
         from dsfc import files
         from dsfc.bounds.certificate import is_bound
@@ -64,6 +76,8 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
                     if mixer(word).system != system:
                         raise Rejected(f"the system of the claim is not that of {word}")
                 _say(said, lines, specs)
+                if lean is not None:
+                    click.echo(f"not written: {lean}: it is a bound", err=True)
                 ctx.exit(ACCEPTED)
             accepted = check(text)
             claim = accepted.claim
@@ -76,6 +90,8 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             click.echo(f"rejected: {e}")
             ctx.exit(REJECTED)
     shown = read(text)
+    if lean is not None:
+        _write_lean(lean, shown)
     if isinstance(shown.proof, ConstantSequence | SeparatingSequences):
         said = f"{claim.a.name} is no case of {claim.b.name}, for no parameters of it"
         if claim.locality is not None:
@@ -96,6 +112,19 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         lines += [f"  forced     {what} for all {varied}, given the others"]
     _say(said, lines, specs)
     ctx.exit(ACCEPTED)
+
+
+def _write_lean(path: Path, certificate: Certificate) -> None:
+    """Writes the identities of a proof to a new file, or says why there are none."""
+    from dsfc.cli.output import create
+    from dsfc.lean import NotWritten, lean_text
+
+    try:
+        create(path, lean_text(certificate))
+    except NotWritten as e:
+        click.echo(f"not written: {path}: {e}", err=True)
+        return
+    click.echo(f"written: {path}", err=True)
 
 
 def _say(said: str, lines: list[str], specs: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ from dsfc.bounds.form import CONSTANT, Form, Key, Lagged, constant
 from dsfc.bounds.pair import Gap
 from dsfc.bounds.search import search
 from dsfc.expr.interval import Interval
+from dsfc.expr.tree import Ones
 from dsfc.trusted.rejected import Rejected
 
 QKV = "abs(q) <= 1, abs(k) <= 1, abs(v) <= 1"
@@ -87,6 +88,21 @@ def test_a_chain_is_about_its_domain_and_sizes(ask, chain: Chain) -> None:
     ):
         with pytest.raises(Rejected):
             check(dataclasses.replace(chain, question=other))
+
+
+def test_a_chain_at_sizes_that_no_mixer_has_is_rejected(chain: Chain) -> None:
+    """A size that is no expression of sizes is that of no mixer: it would be about nothing."""
+    asked = chain.question
+    at = next(k for k, d in enumerate(asked.a.axes) if d.axis.name == "p")
+    none = dataclasses.replace(asked.a.axes[at], size=Ones(frozenset()), default=False)
+    axes = (*asked.a.axes[:at], none, *asked.a.axes[at + 1 :])
+    question = dataclasses.replace(
+        asked,
+        a=dataclasses.replace(asked.a, axes=axes),
+        sizes=tuple(sorted((dict(asked.sizes) | {"p": 2}).items())),
+    )
+    with pytest.raises(Rejected, match="no sizes keep"):
+        check_text(write(dataclasses.replace(chain, question=question)))
 
 
 def test_no_term_takes_away_from_a_bound() -> None:

@@ -116,6 +116,42 @@ def test_proved_refuted_and_unknown_have_their_exit_codes(run: Callable, spec: C
     assert unknown.exit_code == 5 and "obstacle" in unknown.output
 
 
+SCALED = """mixer a {
+  input u
+  param g positive
+  state s
+  s = s[i-1] / 2 + u
+  y = s
+}
+mixer b {
+  input u
+  param g positive
+  state s
+  s = s[i-1] / 2 + g * u
+  y = s / g
+}
+"""
+
+
+def test_an_accepted_proof_is_written_as_lean(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(SCALED)
+    run("equiv", f"{path}:a", f"{path}:b", "--certificate", "proof.json")
+    done = run("check-proof", "proof.json", "--lean", "proof.lean")
+    assert done.exit_code == 0 and "written: proof.lean" in done.stderr
+    text = Path("proof.lean").read_text(encoding="utf-8")
+    assert "mixers a (A) and b (B)" in text and "theorem outputs (R : Run K)" in text
+    again = run("check-proof", "proof.json", "--lean", "proof.lean")
+    assert again.exit_code == 2 and "exists already" in again.output
+    other = spec(TWO.replace("{drive}", "g * u"), "other.dsf")
+    run("equiv", f"{other}:a", f"{other}:b", "--certificate", "point.json")
+    point = run("check-proof", "point.json", "--lean", "point.lean")
+    assert point.exit_code == 0 and "not written: point.lean: only a proof" in point.stderr
+    assert not Path("point.lean").exists()
+    Path("bad.json").write_text("{}", encoding="utf-8")
+    assert run("check-proof", "bad.json", "--lean", "bad.lean").exit_code == 1
+    assert not Path("bad.lean").exists()
+
+
 def test_a_certificate_is_checked_against_its_specs(
     run: Callable, spec: Callable, folder: Path
 ) -> None:
