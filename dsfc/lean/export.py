@@ -17,6 +17,7 @@ from dsfc.lean.names import Names
 from dsfc.lean.run import Run, heading
 from dsfc.trusted.claim import Certificate, Invariant
 from dsfc.trusted.conditions import read as polynomial
+from dsfc.trusted.generator_names import STATE
 from dsfc.trusted.laws import law
 from dsfc.trusted.polynomial import (
     POLYNOMIAL_ONE,
@@ -29,7 +30,6 @@ from dsfc.trusted.polynomial import (
     generator,
 )
 from dsfc.trusted.statement import Moment, WrittenClaim, state
-from dsfc.trusted.symbols import STATE
 
 LIMIT = 4_000_000
 """Characters of a file."""

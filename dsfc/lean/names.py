@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from dsfc.trusted.generator_names import STATE, lags, shifted
 from dsfc.trusted.polynomial import IMAGINARY
-from dsfc.trusted.symbols import STATE, lags, shifted
 
 UNIT = "I"
 """The imaginary unit: no other identifier is one capital letter I."""
