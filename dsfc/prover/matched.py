@@ -149,23 +149,30 @@ class _Round(Solver):
         return out
 
     def solutions(self) -> Iterator[Values]:
-        """Yields values for some of what b alone has, from the shortest equations first."""
-        # What is simple is taken together: values of leaves that do not stand inside functions.
-        together: Values = {}
+        """Yields values for some of what b alone has, from the shortest equations first.
+
+        What one equation alone gives a value has no other. Where there is no such equation, values
+        are taken together that equations of one length give.
+        """
+        together = self._forced()
+        if together is None:
+            return  # nothing makes it 0
+        if together:
+            yield together
         first: list[Iterator[Values]] = []
+        length = 0
         for p in self.equations:
             if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined
                             for n in together):  # fmt: skip
                 continue
             now = Quotient(p).substituted(together).num
-            if not now:
+            if not now or (length and len(now.terms) > length):
                 continue
             ways = self.solved(now)
             best = next(ways, None)
             if best is None:
-                if not together and not any(self.is_own(g) or is_factor(g) for g in now.names):
-                    return  # nothing makes it 0
                 continue
+            length = length or len(now.terms)
             first.append(ways)
             if any(n in together for n in best):
                 continue
@@ -191,6 +198,21 @@ class _Round(Solver):
             left = {g for p in self.equations for g in p.names if is_factor(g)}
             if left:
                 yield dict.fromkeys(left, ONE)
+
+    def _forced(self) -> Values | None:
+        """Values that equations give of which each holds one thing of b; None if one holds none."""
+        out: Values = {}
+        for p in self.equations:
+            now = Quotient(p).substituted(out).num
+            own = {g for g in now.names if self.is_own(g) or is_factor(g)}
+            if now and not own and not out:
+                return None
+            if len(own) != 1 or own & self.symbols.defined.keys():
+                continue
+            best = next(self.solved(now), {})
+            if best.keys() == own:
+                out |= best
+        return out
 
     def _guesses(self) -> Iterator[Values]:
         """Maps inside functions as maps of the first, or as their opposites."""

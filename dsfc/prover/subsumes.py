@@ -19,7 +19,10 @@ from dsfc.prover.filters import filters
 from dsfc.prover.matched import matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
-from dsfc.prover.test_sequences import no_instance_by_test_sequences
+from dsfc.prover.test_sequences import (
+    no_instance_by_plain_sequences,
+    no_instance_by_test_sequences,
+)
 from dsfc.prover.verdict import (
     Conditionally,
     Equal,
@@ -42,6 +45,9 @@ from dsfc.trusted.statement import state
 
 ATTEMPTS = 16
 """Sets of values of one search that are put in."""
+
+FIRST_POINTS = 4
+"""Points at which short sequences are looked at before values are looked for."""
 
 Subsumption = Instance | NotAnInstance | Unknown
 
@@ -131,6 +137,9 @@ def subsumes(
         return NotAnInstance(verdict)
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
+    first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
+    if isinstance(first, Certificate):
+        return NotAnInstance(first)
     if conditions:
         shown = _cases(twos, pinned)
         if isinstance(shown, Certificate):
@@ -148,6 +157,10 @@ def subsumes(
     tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(verdict), tuple(tried), decides)
+
+
+def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
+    return no_instance_by_plain_sequences(claim, fixed_sizes, FIRST_POINTS)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
