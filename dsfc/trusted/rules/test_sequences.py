@@ -23,8 +23,9 @@ the point has the bounds of what its definition gives; others are symbols with b
 
 All that is said is said at the sizes of the claim, and for all sizes of axes that b alone has: what
 its maps sum over these are values of their own after each beginning of a sequence, and nothing else
-may read them. Slots are functions of the token and the `locality` tokens before it. Sequences that are no longer than that
-are told apart by all of their past, so there it is said of functions of the whole history.
+may read them. Slots are functions of the token and the `locality` tokens before it. Sequences that
+are no longer than that are told apart by all of their past, so there it is said of functions of the
+whole history.
 """
 
 from __future__ import annotations
@@ -387,7 +388,8 @@ class Spelling(OneTokenSemantics):
         axes = sorted((arg.axes - frozenset(map.source)) | {*map.each, *map.target})
         where = ",".join(str(at[a]) for a in axes)
         # What is summed is a function of the tokens so far, and the same after the same ones.
-        past = ".".join(str(k) for k in self.sequence[: len(self.sequence) - self.lag])
+        start = max(len(self.sequence) - self.lag, 0)
+        past = ".".join(str(k) for k in self.sequence[:start])
         real = map.field is Field.REAL and arg.field is Field.REAL
         which = self.equations.sums.setdefault((map, arg), len(self.equations.sums))
         return self.symbols.leaf(f"{map.name}:{which}<{past}>[{where}]", real)
