@@ -10,12 +10,13 @@ multiplied out by the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
 from dsfc.prover.field import Element, Exponents, Ring, ring
-from dsfc.trusted.polynomial import IMAGINARY, Monomial, Polynomial, unit
+from dsfc.trusted.polynomial import IMAGINARY, Monomial, Polynomial, TooLarge, unit
 
 LONGEST = 80
 """Terms of an equation."""
@@ -203,5 +204,7 @@ class _Search:
             return False
         p = self.polynomial(f)
         if p.text not in self._known:
-            self._known[p.text] = self._nonzero(p)
+            self._known[p.text] = False
+            with suppress(TooLarge):
+                self._known[p.text] = self._nonzero(p)
         return self._known[p.text]
