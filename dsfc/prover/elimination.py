@@ -203,6 +203,8 @@ class _Search:
         if self.ring.length(f) > FACTOR:
             return False
         p = self.polynomial(f)
+        if not p:
+            return False
         if p.text not in self._known:
             self._known[p.text] = False
             with suppress(TooLarge):
