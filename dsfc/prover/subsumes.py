@@ -137,9 +137,11 @@ def subsumes(
         return NotAnInstance(verdict)
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
-    first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
-    if isinstance(first, Certificate):
-        return NotAnInstance(first)
+    if not slots(least):
+        # Functions that fill slots are found sooner than it is seen that there are none.
+        first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
+        if isinstance(first, Certificate):
+            return NotAnInstance(first)
     if conditions:
         shown = _cases(twos, pinned)
         if isinstance(shown, Certificate):

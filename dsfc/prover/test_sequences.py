@@ -38,7 +38,7 @@ DRAWS = 2
 UNKNOWNS = 40
 """Generators of b in one system of equations."""
 
-PLAIN, ONE_PLAIN = 60, 300
+PLAIN, ONE_PLAIN = 32, 300
 """Points of one size whose numbers are alike, and terms that are added for one of them."""
 
 WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
