@@ -175,7 +175,8 @@ def _points(claim: Claim) -> Iterator[_Values]:
         yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
     token = tuple((t.name, (_allowed(t, theirs, ALIKE[0]),) * _count(claim, t))
                   for t in claim.a.inputs)  # fmt: skip
-    for values in islice(plain_values(claim), 1, PLAIN):
+    few = sum(_count(claim, t) for t in tensors) <= MANY
+    for values in islice(plain_values(claim), 1, PLAIN if few else 1):
         yield (*token, *values)
     # A square matrix that is triangular, with one number on its diagonal, has no basis of modes.
     squares = {t.name: _triangular(claim, t) for t in tensors}

@@ -15,7 +15,7 @@ from math import lcm
 from dsfc.prover.elimination import LONGEST, eliminated
 from dsfc.prover.nullstellensatz import Budget, combinations
 from dsfc.prover.sequence_points import drawn_point, plain_points
-from dsfc.prover.sizes import NONE_GIVEN, around
+from dsfc.prover.sizes import LARGEST, NONE_GIVEN, around
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import (
     Certificate,
@@ -71,7 +71,8 @@ def no_instance_by_plain_sequences(
         ValueError: the systems cannot be put side by side.
     """
     (locality, *_), at_sizes = _asked(claim, fixed_sizes)
-    for at in at_sizes:
+    small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
+    for at in (at_sizes[0], *small):
         certificate = _plain(replace(at, locality=locality), points)
         if certificate is not None:
             return certificate
