@@ -13,8 +13,10 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.prover.sequence_points import plain_values
 from dsfc.system.known import fixed
 from dsfc.trusted.balls import NotDefined
 from dsfc.trusted.check import check, write
@@ -39,6 +41,8 @@ ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))
 
 DRAWN = (Fraction(1), Fraction(2), Fraction(3), Fraction(-1), Fraction(1, 2), Fraction(0))
 DRAWS = 6
+PLAIN = 16
+"""Points at which an array is 0, or all others are."""
 LATER = 2
 """How many later tokens are looked at where what is looked for is 0 at the first."""
 
@@ -179,6 +183,11 @@ def _points(claim: Claim) -> Iterator[_Values]:
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
     for x in ALIKE:
         yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
+    token = tuple((t.name, (_allowed(t, theirs, ALIKE[0]),) * _count(claim, t))
+                  for t in claim.a.inputs)  # fmt: skip
+    few = sum(_count(claim, t) for t in tensors) <= MANY
+    for values in islice(plain_values(claim), 1, PLAIN if few else 1):
+        yield (*token, *values)
     # A square matrix that is triangular, with one number on its diagonal, has no basis of modes.
     squares = {t.name: _triangular(claim, t) for t in tensors}
     if any(squares.values()):

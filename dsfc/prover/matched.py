@@ -11,6 +11,7 @@ is trusted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -41,6 +42,9 @@ BRANCHES = 24
 """Sets of values that are looked at."""
 DEPTH = 12
 """Times that values are put in on the way to a claim."""
+
+ROW = re.compile(r"\[[\d,]*;[\d,]*\]")
+"""The row of a map in the name of its result."""
 
 Function = tuple[str, Coefficient, Coefficient]
 
@@ -117,7 +121,7 @@ class _Round(Solver):
             for p in _differences(*pair):
                 for part in self._real_parts(p):
                     out[part] = None
-        return sorted(out, key=lambda p: (len(p.terms), p.text))
+        return sorted(filter(None, out), key=lambda p: (len(p.terms), p.text))
 
     def _real_parts(self, p: Polynomial) -> list[Polynomial]:
         """An equation, as two where it is complex and all that it is solved for is real."""
@@ -150,23 +154,30 @@ class _Round(Solver):
         return out
 
     def solutions(self) -> Iterator[Values]:
-        """Yields values for some of what b alone has, from the shortest equations first."""
-        # What is simple is taken together: values of leaves that do not stand inside functions.
-        together: Values = {}
+        """Yields values for some of what b alone has, from the shortest equations first.
+
+        What one equation alone gives a value has no other. Where there is no such equation, values
+        are taken together that equations of one length give.
+        """
+        together = self._forced()
+        if together is None:
+            return  # nothing makes it 0
+        if together:
+            yield together
         first: list[Iterator[Values]] = []
+        length = 0
         for p in self.equations:
             if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined
                             for n in together):  # fmt: skip
                 continue
             now = Quotient(p).substituted(together).num
-            if not now:
+            if not now or (length and len(now.terms) > length):
                 continue
             ways = self.solved(now)
             best = next(ways, None)
             if best is None:
-                if not together and not any(self.is_own(g) or is_factor(g) for g in now.names):
-                    return  # nothing makes it 0
                 continue
+            length = length or len(now.terms)
             first.append(ways)
             if any(n in together for n in best):
                 continue
@@ -179,31 +190,71 @@ class _Round(Solver):
             yield from islice(ways, 4)
         if not together:
             yield from self._guesses()
-            inside = [leaf[0] for p in self.equations[:2] for g in sorted(p.names)
-                      if g in self.symbols.defined for leaf in LEAF.finditer(g)]  # fmt: skip
-            for leaf in dict.fromkeys(inside):
-                if (
-                    "@" not in leaf
-                    and leaf.partition("[")[0] in self.own
-                    and self.may_be_zero(leaf)
-                ):
-                    yield {leaf: ZERO}
+            yield from self._nothing_inside()
         if not together and self.scaled:
             left = {g for p in self.equations for g in p.names if is_factor(g)}
             if left:
                 yield dict.fromkeys(left, ONE)
 
+    def _forced(self) -> Values | None:
+        """Values that equations give of which each holds one thing of b; None if one holds none."""
+        out: Values = {}
+        for p in self.equations:
+            now = Quotient(p).substituted(out).num
+            own = {g for g in now.names if self.is_own(g) or is_factor(g)}
+            if now and not own and not out:
+                return None
+            if len(own) != 1 or own & self.symbols.defined.keys():
+                continue
+            best = next(self.solved(now), {})
+            if best.keys() == own:
+                out |= best
+        return out
+
     def _guesses(self) -> Iterator[Values]:
-        """Maps inside functions as maps of the first, or as their opposites."""
-        for p in self.equations[:1]:
-            exps = [g for g in sorted(p.names) if lags(frozenset({g}))
-                    and self.symbols.defined.get(g, ("",))[0] == "exp"]  # fmt: skip
-            theirs = [g for g in exps if not self.is_own(g)]
-            for g in (g for g in exps if self.is_own(g)):
-                for other in theirs:
-                    for power in (-1, 1):
-                        value = Quotient(generator(other)).power(power)
-                        yield from islice(self.value_of(g, value, 1, 0), 1)
+        """Maps inside functions as maps of the first, or as their opposites, all rows alike."""
+        every = [g for p in self.equations for g in sorted(p.names) if lags(frozenset({g}))
+                 and self.symbols.defined.get(g, ("",))[0] == "exp"]  # fmt: skip
+        rows = {self._row_of(g): g for g in every}
+        first = [g for g in dict.fromkeys(every) if self.equations and g in self.equations[0].names]
+        for mine in filter(self.is_own, first):
+            for theirs in (g for g in first if not self.is_own(g)):
+                for power in (-1, 1):
+                    values: Values = {}
+                    for (name, where), g in rows.items():
+                        other = rows.get((self._row_of(theirs)[0], where))
+                        if name == self._row_of(mine)[0] and other is not None:
+                            value = Quotient(generator(other)).power(power)
+                            values |= next(self.value_of(g, value, 1, 0), {})
+                    if values:
+                        yield values
+
+    def _nothing_inside(self) -> Iterator[Values]:
+        """Arrays inside functions put to 0, each as a whole."""
+        out: dict[str, Values] = {}
+        for p in self.equations:
+            for g in sorted(p.names & self.symbols.defined.keys()):
+                for leaf in self._leaves(g):
+                    if self.may_be_zero(leaf) and "@" not in leaf:
+                        out.setdefault(leaf.partition("[")[0], {})[leaf] = ZERO
+                if self.is_own(g) and lags(frozenset({g})):
+                    row = next(self.value_of(g, ONE, 1, 0), {})
+                    name = min(row, default="").partition("[")[0]
+                    out.setdefault(name, {}).update(row)
+        yield from filter(None, out.values())
+
+    def _leaves(self, g: str) -> Iterator[str]:
+        """The entries of arrays that a function is one of."""
+        if g not in self.symbols.defined:
+            yield g
+        for q in self.symbols.defined.get(g, ("", ()))[1]:
+            for name in sorted(q.names):
+                yield from self._leaves(name)
+
+    def _row_of(self, g: str) -> tuple[str, tuple[str, ...]]:
+        """The maps inside a function, and the rows of them."""
+        text = self.symbols.defined[g][1][0].text
+        return ROW.sub("[;]", text), tuple(ROW.findall(text))
 
     def functions(self, value: Quotient) -> list[Function]:
         """Returns the functions that a value is made of, and both mixers are not, inner first."""

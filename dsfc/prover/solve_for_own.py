@@ -303,15 +303,12 @@ class Solver:
         if any(self.is_own(n) for n in value.names) or STATE in value.text:
             return False
         if is_factor(g):
-            return not lags(value.names) and bool(value)
+            return bool(value) and not lags(value.names)
         entry = LEAF.fullmatch(g)
         if entry is None or (lags(value.names) and entry[1] not in self.slots):
             return False
-        if any(is_factor(n) for n in value.names):
-            return False
-        if entry[3] not in (None, "0"):
-            return False
-        if not all(map(self.symbols.knows, value.names)):
+        unknown = any(is_factor(n) or not self.symbols.knows(n) for n in value.names)
+        if unknown or entry[3] not in (None, "0"):
             return False
         if self.symbols.is_real(Quotient(generator(g))) and value - self.symbols.conjugate(value):
             return False
@@ -378,9 +375,14 @@ class Solver:
             yield from self._linear(whole, depth)
             return
         g = min(held, key=lambda g: (len(g), g))
-        inside = self.symbols.defined[g][1][0] - ONE
-        if inside.den or len(inside.num.terms) != 1:
+        argument = self.symbols.defined[g][1][0]
+        terms = [Quotient(Polynomial({m: c})) for m, c in argument.num.ordered]
+        terms.sort(key=lambda q: any(self.is_own(h) for h in q.names))
+        common = self._logarithm(terms[0])
+        if argument.den or len(terms) != 2 or common is None:
             return
+        # log(t + P) is written log t + log(1 + P / t).
+        inside = terms[1] / terms[0]
         factor = Quotient(
             Polynomial({
                 tuple(f for f in m if f[0] != g): c for m, c in whole.num.terms.items()
@@ -392,7 +394,7 @@ class Solver:
         if exponent is None or g in factor.names:
             return
         # log(1 + 1 / P) is written log(1 + P) - log P.
-        plain = whole - factor * Quotient(generator(g))
+        plain = whole - factor * Quotient(generator(g)) + factor * common
         turned = plain + factor * exponent
         own_in = [sum(map(self.is_own, q.num.names - factor.num.names)) for q in (plain, turned)]
         inverse = own_in[1] < own_in[0]

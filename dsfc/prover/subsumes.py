@@ -44,6 +44,9 @@ from dsfc.trusted.statement import state
 ATTEMPTS = 16
 """Sets of values of one search that are put in."""
 
+FIRST_POINTS = 4
+"""Points at which short sequences are looked at before values are looked for."""
+
 Subsumption = Instance | NotAnInstance | Unknown
 
 
@@ -148,12 +151,12 @@ def subsumes(
         return NotAnInstance(verdict)
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
+    if not slots(least):
+        # Functions that fill slots are found sooner than it is seen that there are none.
+        first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
+        if isinstance(first, Certificate):
+            return NotAnInstance(first)
     if conditions:
-        # Before values are looked for, which takes longer; of slots they may be found all the same.
-        plain = partial(no_instance_by_test_sequences, fixed_sizes=sizes, work=LITTLE)
-        apart = "" if slots(least) else _no_case(plain, least)
-        if isinstance(apart, Certificate):
-            return NotAnInstance(apart)
         shown = _cases(twos, pinned)
         if isinstance(shown, Certificate):
             whole, why = where_first_defined(shown)
@@ -170,6 +173,10 @@ def subsumes(
     tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(verdict), tuple(tried), decides)
+
+
+def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, LITTLE)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:

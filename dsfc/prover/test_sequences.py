@@ -6,44 +6,40 @@ go into one ideal; where it holds what is free of unknowns, and not 0, that is t
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, islice, product
 from math import lcm
 
-from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.prover.elimination import LONGEST, eliminated
 from dsfc.prover.nullstellensatz import Budget, combinations
-from dsfc.prover.sizes import NONE_GIVEN, around
-from dsfc.system.known import fixed
+from dsfc.prover.sequence_points import drawn_point, plain_points
+from dsfc.prover.sizes import LARGEST, NONE_GIVEN, around
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import (
     Certificate,
     Claim,
     Coefficient,
-    Number,
     OutputDifference,
     SeparatingSequences,
 )
 from dsfc.trusted.comparable import comparable, slots
-from dsfc.trusted.polynomial import POLYNOMIAL_ONE, Polynomial, Quotient, TooLarge, unit
+from dsfc.trusted.polynomial import Polynomial, Quotient, TooLarge, unit
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.test_sequences import LENGTH_LIMIT, Equations, own_sizes
-from dsfc.trusted.witness import in_range, stored_axes
+from dsfc.trusted.rules.test_sequences import LENGTH_LIMIT, Equations, unshared_axes
 
 SHAPES = ((1, 3), (2, 2), (2, 3), (3, 2))
 """How many letters, and how long the sequences of them."""
 
-DRAWN = (Fraction(1), Fraction(2), Fraction(3), Fraction(0), Fraction(-1))
 DRAWS = 2
 """Points tried for one shape."""
 
-SEED = 1
-"""Seed of the random points."""
-
 UNKNOWNS = 40
 """Generators of b in one system of equations."""
+
+PLAIN, ONE_PLAIN = 32, 300
+"""Points of one size whose numbers are alike, and terms that are added for one of them."""
 
 WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
@@ -54,14 +50,43 @@ LITTLE = 3_000
 EQUATIONS = 28
 """Outputs of the sequences of one point; where there would be more they are left."""
 
+MULTIPLIED = 20_000
+"""Products of terms when the kernel multiplies a combination out."""
+
 TRIED = 3
 """Combinations of one ideal that the kernel is asked about."""
 
-_Values = tuple[tuple[str, tuple[Number, ...]], ...]
+
+def no_instance_by_plain_sequences(
+    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN, points: int = PLAIN
+) -> Certificate | str:
+    """Returns a certificate that a is no case of b by a plain point, or why there is none.
+
+    Where b has slots, they are functions of the whole history.
+
+    Args:
+        claim: the two systems and their names.
+        fixed_sizes: sizes that some axes have.
+        points: how many are tried at the same sizes.
+
+    Raises:
+        Obstacle: one of the systems cannot be written out.
+        ValueError: the systems cannot be put side by side.
+    """
+    (locality, *_), at_sizes = _asked(claim, fixed_sizes)
+    small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
+    for at in (at_sizes[0], *small):
+        certificate = _plain(replace(at, locality=locality), points)
+        if certificate is not None:
+            return certificate
+    return "the second may follow on all short sequences that were tried"
 
 
 def no_instance_by_test_sequences(
-    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN, work: int = WORK
+    claim: Claim,
+    fixed_sizes: Mapping[str, int] = NONE_GIVEN,
+    points: int = PLAIN,
+    work: int = WORK,
 ) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
@@ -70,25 +95,23 @@ def no_instance_by_test_sequences(
     Args:
         claim: the two systems and their names.
         fixed_sizes: sizes that some axes have.
-        work: terms that are added in all.
+        points: how many plain points are tried at the same sizes.
+        work: terms that are added in all at drawn points.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
         ValueError: the systems cannot be put side by side.
     """
-    claim = replace(claim, equal=False, case=True, every=(), conditions=())
-    comparable(replace(claim, locality=None))
-    if own_sizes(claim):
-        return "the second has an axis of its own, which may have any size"
+    plain = no_instance_by_plain_sequences(claim, fixed_sizes, points)
+    if isinstance(plain, Certificate):
+        return plain
+    depths, at_sizes = _asked(claim, fixed_sizes)
     left = work
-    # What is so for functions of the whole history is so for all.
-    depths = (LENGTH_LIMIT - 1, 0) if slots(claim) else (None,)
-    every = product(SHAPES, depths, tuple(around(claim.a, claim.b, fixed_sizes)), range(DRAWS))
-    for (count, length), locality, sizes, draw in every:
-        at = replace(claim, locality=locality, sizes=sizes)
+    for (count, length), locality, at, draw in product(SHAPES, depths, at_sizes, range(DRAWS)):
         budget = Budget(min(ONE_IDEAL, left))
         before = budget.left
-        certificate = _shown(at, _point(at, count, length, draw), budget)
+        point = drawn_point(at, count, length, draw)
+        certificate = _shown(replace(at, locality=locality), point, budget)
         if certificate is not None:
             return certificate
         left -= before - budget.left
@@ -97,38 +120,46 @@ def no_instance_by_test_sequences(
     return "the second may follow on all short sequences that were tried"
 
 
-def _point(claim: Claim, count: int, length: int, draw: int) -> SeparatingSequences:
-    """Numbers for a, letters, and all sequences of a length."""
-    rng = random.Random(f"{draw} {count} {SEED}")
-    known = fixed(claim.a)
-    theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
-    sizes = dict(claim.sizes)
-
-    def drawn(tensors: tuple[Tensor | MapTensor, ...], of: tuple[Fraction, ...]) -> _Values:
-        out = []
-        for t in tensors:
-            if t.name in known:
-                continue
-            entries = 1
-            for axis in stored_axes(t):
-                entries *= sizes[axis.name]
-            out.append((t.name, tuple(_allowed(t, theirs, rng.choice(of)) for _ in range(entries))))
-        return tuple(out)
-
-    values = drawn((*claim.a.params, *claim.a.buffers), DRAWN[:3])
-    letters = tuple(drawn(claim.a.inputs, DRAWN) for _ in range(count))
-    sequences = tuple(product(range(count), repeat=length))
-    return SeparatingSequences(values, letters, sequences, False, ())
+def _asked(
+    claim: Claim, fixed_sizes: Mapping[str, int]
+) -> tuple[tuple[int | None, ...], list[Claim]]:
+    """How far back slots may read, farthest first, and what is claimed at each of some sizes."""
+    claim = replace(
+        claim, equal=False, case=True, every=unshared_axes(claim), conditions=(), locality=None
+    )
+    comparable(claim)
+    # What is so for functions of the whole history is so for all.
+    depths = (LENGTH_LIMIT - 1, 0) if slots(claim) else (None,)
+    return depths, [replace(claim, sizes=at) for at in around(claim.a, claim.b, fixed_sizes)]
 
 
-def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) -> Number:
-    """A number, or one like it that both declarations allow."""
-    if not isinstance(t, MapTensor):
-        constraints = t.constraint, theirs.get(t.name, Constraint.NONE)
-        for near in (x, abs(x), Fraction(1), Fraction(1, 2)):
-            if all(in_range(near, c) for c in constraints):
-                return near.numerator, near.denominator, 0, 1
-    return x.numerator, x.denominator, 0, 1
+def _plain(claim: Claim, points: int) -> Certificate | None:
+    """A certificate by a plain point, if one is found at the sizes of the claim."""
+    longest = None
+    for point in islice(plain_points(claim), points):
+        longest = _longest(claim, point) if longest is None else longest
+        if not longest:
+            return None
+        short = tuple(dict.fromkeys(sequence[:longest] for sequence in point.sequences))
+        certificate = _shown(claim, replace(point, sequences=short), Budget(ONE_PLAIN))
+        if certificate is not None:
+            return certificate
+    return None
+
+
+def _longest(claim: Claim, point: SeparatingSequences) -> int:
+    """How many tokens of the first sequence have short equations."""
+    (sequence, *_) = point.sequences
+    for length in range(1, len(sequence) + 1):
+        part = replace(point, sequences=(sequence[:length],))
+        try:
+            equations = Equations(claim, part)
+            rows = [equations.of(p) for p in _places(claim, part) if p.token == length - 1]
+        except (Rejected, TooLarge, ZeroDivisionError):
+            return length - 1
+        if any(len(e.num.terms) > LONGEST for e in rows):
+            return length - 1
+    return len(sequence)
 
 
 def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certificate | None:
@@ -136,9 +167,6 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
     places = tuple(_places(claim, point))
     if len(places) > EQUATIONS:
         places = tuple(part for part in places if part.token == 0)
-    if len(places) > EQUATIONS:
-        return None
-    budget.left -= ONE_EQUATION * len(places)
     try:
         equations = Equations(claim, point)
         parts, differences = [], []
@@ -149,16 +177,25 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
                 differences.append(e)
     except (Rejected, TooLarge, ZeroDivisionError):
         return None
-    constants = frozenset(equations.bounds)
+    budget.left -= ONE_EQUATION * len(parts)
+    names = frozenset[str]().union(*(e.names for e in differences))
+    constants = frozenset(filter(equations.constant, names))
     # An output of the second that is one number, whatever its parameters are, is enough.
     alone = next((k for k, e in enumerate(differences) if e.names <= constants), None)
     if alone is not None:
         parts, differences = parts[alone : alone + 1], differences[alone : alone + 1]
-    if not parts or len(frozenset().union(*(e.names for e in differences)) - constants) > UNKNOWNS:
+        names = differences[0].names
+    if len(parts) > EQUATIONS or len(names - constants) > UNKNOWNS:
         return None
     cleared = [_cleared(e, equations) for e in differences]
     tried = 0
-    for combination in combinations([p for p, _ in cleared], constants, budget):
+    given = [p for p, _ in cleared]
+    ways = chain(
+        eliminated(given, constants, equations.nonzero), combinations(given, constants, budget)
+    )
+    for combination in ways:
+        if sum(len(c.terms) * len(given[k].terms) for k, c in combination.items()) > MULTIPLIED:
+            continue
         factors = {k: c * cleared[k][1] for k, c in combination.items()}
         certificate = Certificate(claim, _stored(point, parts, factors))
         try:
@@ -187,10 +224,7 @@ def _places(claim: Claim, point: SeparatingSequences) -> Iterator[OutputDifferen
 
 
 def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]:
-    """A polynomial f without denominators and without factors that are not 0, and f / e."""
-    factor = POLYNOMIAL_ONE
-    for base, exponent in e.den.items():
-        factor = factor * base.power(exponent)
+    """The numerator without negative exponents and factors that are not 0, and its factor."""
     shift: dict[str, int] = {}
     for g in e.num.names:
         least = min(dict(m).get(g, 0) for m in e.num.terms)
@@ -200,7 +234,7 @@ def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]
         if least < 0 or (least and sure):
             shift[g] = -least
     monomial = Polynomial({tuple(sorted(shift.items())): Fraction(1)})
-    return e.num * monomial, factor * monomial
+    return e.num * monomial, monomial
 
 
 def _stored(

@@ -235,7 +235,8 @@ def _only(value: Complex) -> Real:
     return value.re
 
 
-def _exp(x: Complex) -> Complex:
+def exponential(x: Complex) -> Complex:
+    """Returns e^x."""
     size = balls.exp(x.re)
     return Complex(size, real(0)) if x.is_real else _cis(x.im) * Complex(size, real(0))
 
@@ -245,7 +246,7 @@ def _cis(x: Real) -> Complex:
 
 
 def _exprel(x: Complex) -> Complex:
-    return exact(1) if x == ZERO else (_exp(x) - exact(1)) / x
+    return exact(1) if x == ZERO else (exponential(x) - exact(1)) / x
 
 
 def _abs(x: Complex) -> Complex:
@@ -256,8 +257,8 @@ def _abs(x: Complex) -> Complex:
 
 
 _COMPLEX: Mapping[str, Callable[..., Complex]] = {
-    "exp": _exp,
-    "expm1": lambda x: _exp(x) - exact(1),
+    "exp": exponential,
+    "expm1": lambda x: exponential(x) - exact(1),
     "exprel": _exprel,
     "abs": _abs,
     "re": lambda x: Complex(x.re, real(0)),

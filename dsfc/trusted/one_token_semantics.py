@@ -73,9 +73,8 @@ class OneTokenSemantics(Entries[Quotient]):
         """Starts with nothing written out; see `dsfc.trusted.statement.written`.
 
         Entries of states are generators before the first token too if they are to be `held`: then
-        a function of them is one there as well. Entries of parameters that have one of the
-        `values` have it in their place: see `dsfc.trusted.substitute_parameters`. Maps
-        that are `expanded` are written out in their entries, as they stand in such values.
+        a function of them is one there as well. Entries of parameters that have one of the `values`
+        have it in their place, and maps that are `expanded` are written out in their entries.
         """
         super().__init__(dict(claim.sizes))
         self.system = system_of(claim, second)
@@ -91,16 +90,15 @@ class OneTokenSemantics(Entries[Quotient]):
         self.second, self.defined, self._updating = second, defined, False
         self.literals = literals(claim, second)
         self.lag = 0
+        self._adding = has_exponentials(self.system)
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
         self.positive, self.units, self.nonneg = positive(claim), units(claim), nonneg(claim)
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         self.fields = {b.state: b.field for b in self.system.blocks}
-        for stage in self.system.stages:
-            if stage.direction < 0:
-                raise Obstacle("a state runs backwards in time")
-        self._adding = has_exponentials(self.system)
+        if any(stage.direction < 0 for stage in self.system.stages):
+            raise Obstacle("a state runs backwards in time")
         self._exponentials = Exponentials(symbols, self._added, self._kept)
         held_in = ((b, at) for b in self.system.blocks for at in self.places(b.axes))
         self._entries = {self._cell(*e): e for e in islice(held_in, CELL_LIMIT + 1)}

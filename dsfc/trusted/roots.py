@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dsfc.trusted.generator_names import LONGEST_LAG, lags, shifted
-from dsfc.trusted.polynomial import POLYNOMIAL_ZERO, Polynomial, Quotient, generator
+from dsfc.trusted.polynomial import IMAGINARY, POLYNOMIAL_ZERO, Polynomial, Quotient, generator
 
 Power = tuple[int, Polynomial]
 """An exponent from 2 on, and what this power of a root is."""
@@ -101,8 +101,8 @@ class Roots:
     def regular(self, p: Polynomial) -> bool:
         """Returns whether a polynomial is known to be no zero divisor, and not 0.
 
-        A root whose power is a generator that no other root has for a power is as free as that is.
-        The others are taken away, the outer ones first, by what p is with their signs changed.
+        A root whose power is a generator that no other root has for a power is as free as that is;
+        i is none, and a number is no generator. The others are taken away, the outer ones first, by what p is with their signs changed.
         """
         out = self.reduced(Quotient(p))
         bound = self._bound(out.names)
@@ -130,7 +130,8 @@ class Roots:
                 if g not in bound
                 and (
                     p.names & bound
-                    or any(p != generator(name) for name in p.names)
+                    or p.names & {IMAGINARY}
+                    or not any(p == generator(name) for name in p.names)
                     or sum(other == p for other in powers.values()) > 1
                 )
             }

@@ -22,7 +22,7 @@ from dsfc.source import Span
 from dsfc.trusted.claim import Certificate
 from dsfc.trusted.rejected import Rejected
 
-MEANING = 3
+MEANING = 4
 """Raised where the meaning of a field changes and its type does not."""
 
 _FORMAT = re.compile(r"dsfc-proof/(\d+)(\.[0-9a-f]{8})?")
@@ -44,7 +44,7 @@ class OtherFormat(Rejected):
 
 @cache
 def form() -> str:
-    """Returns the format of certificates: "dsfc-proof/3.", and a digest of the types."""
+    """Returns the format of certificates: "dsfc-proof/4.", and a digest of the types."""
     lines = "\n".join(_lines())
     return f"dsfc-proof/{MEANING}.{blake2b(lines.encode(), digest_size=4).hexdigest()}"
 

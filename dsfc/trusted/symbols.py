@@ -438,14 +438,19 @@ class Symbols:
     def check_branch(self, name: str, args: tuple[Quotient, ...], kind: Field) -> None:
         """Checks that a function has the value that real numbers have of it, if they stand in it.
 
-        A complex -1 has the logarithm iπ and a root, a real one has none.
+        A complex -1 has the logarithm iπ and a root, a real one has none. What is real may be so
+        by known powers of roots alone.
 
         Raises:
             Obstacle: its arguments are complex, and real by a law, and may be negative.
         """
-        if name not in BRANCHED or kind is Field.REAL or not all(map(self.is_real, args)):
+        if name not in BRANCHED or kind is Field.REAL:
             return
-        if not self.positive(args[0] + ONE if name == "log1p" else args[0]):
+        first, *others = args
+        value = self.roots.reduced(first + ONE if name == "log1p" else first)
+        if not all(map(self.is_real, (value, *map(self.roots.reduced, others)))):
+            return
+        if not self.positive(value):
             raise Obstacle(f"`{name}` of a complex value that is real may have another branch")
 
     def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:

@@ -346,9 +346,9 @@ def test_an_axis_whose_size_follows_from_others_has_no_other() -> None:
     assert sizes["r"] == 2 * sizes["d"]
     check(write(certificate))
     for r, sized, why in (
-        ("r", sizes, "the second has an axis of its own, which may have any size"),
-        ("r = 2", sizes, "the second has an axis of its own, which may have any size"),
-        ("s, r = 2 * s", {**sizes, "s": sizes["d"]}, "an axis of its own, which may have any size"),
+        ("r", sizes, "all sizes are claimed of b's own axes"),
+        ("r = 2", sizes, "all sizes are claimed of b's own axes"),
+        ("s, r = 2 * s", {**sizes, "s": sizes["d"]}, "all sizes are claimed of b's own axes"),
         ("r = 2 * d", {**sizes, "r": 3}, "r = 2"),
     ):
         a, b = mixing_and_channels(r)

@@ -51,6 +51,12 @@ LATER = {
     ("retnet_unit", "gla_full"),
     ("scaled_attn", "retnet_unit"),
     ("rg_lru", "rg_lru_power"),
+    ("minlstm", "mingru"),
+    ("hgrn2", "gla"),
+    ("rwkv6", "rwkv5"),
+    ("delta", "gated_delta"),
+    ("dlr", "dss_exp"),
+    ("gla_gates", "general_delta"),
 }
 """Edges of the tier `ci`; the others are in `full`."""
 

@@ -36,6 +36,19 @@ def test_a_complex_number_that_is_real_has_an_imaginary_logarithm(rest: str) -> 
         check(write(Certificate(Claim(a, b, (), ()), NOTHING)))
 
 
+@pytest.mark.parametrize("zero", [
+    "sqrt(w) * sqrt(w) - w", "abs(w)^2 - w^2", "relu(w) * relu(-w)", "max(w, 1) * min(w, 1) - w",
+    "exp(w / 2)^2 - exp(w)",
+])  # fmt: skip
+@pytest.mark.parametrize("function", ["log(cplx(-w, {}))", "log1p(cplx(-w - 1, {}))",
+                                      "cplx(-w, {})^w", "cplx(-w, {})^(1/3)"])  # fmt: skip
+def test_so_has_one_whose_imaginary_part_is_0_by_laws_of_roots(zero: str, function: str) -> None:
+    rest = f"Im({function.format(zero)})"
+    a, b = mixer(f"param w positive\n y = u + {rest} * u"), mixer("param w positive\n y = u")
+    with pytest.raises(Rejected, match="another branch|differ"):
+        check(write(Certificate(Claim(a, b, (), ()), NOTHING)))
+
+
 def test_so_has_a_read_out_that_is_real() -> None:
     """Where S is negative the first is y + π; log S stands in both."""
     state = "state S\n S = S[i-1] + u\n y = Re(log(cplx(S, 0)))"

@@ -17,7 +17,7 @@ from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant, Row
-from dsfc.trusted.polynomial import Polynomial, Quotient, number
+from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.roots import NO_ROOTS, Roots
 from dsfc.trusted.symbols import Symbols
@@ -119,6 +119,25 @@ def test_a_root_of_a_size_is_none_of_a_free_generator() -> None:
     outer = s.primitive("sqrt", (v["|x|"],), Field.REAL)
     assert not s.roots.regular((outer * v["|x|"] - outer * v["x"]).num)
     assert s.roots.regular((outer - v["x"]).num)
+
+
+def test_what_is_0_by_roots_of_numbers_is_not_regular() -> None:
+    """|3 + 4i| is 5, |1 + 7i| is 5 √2, √i √2 is 1 + i, and i^(1/3) solves x² - i x - 1 = 0."""
+    s, i, half = Symbols(), Quotient(generator(IMAGINARY)), number(Fraction(1, 2))
+
+    def size(re: int, im: int) -> Quotient:
+        return s.primitive("abs", (number(re) + i * number(im),), Field.REAL)
+
+    root_of_2, root_of_i = s.power(number(2), half), s.power(i, half)
+    third = s.power(i, number(Fraction(1, 3)))
+    for zero in (
+        size(3, 4) - number(5),
+        size(1, 7) - number(5) * root_of_2,
+        root_of_i * root_of_2 - number(1) - i,
+        third * third - i * third - number(1),
+    ):
+        assert zero.num and not s.roots.regular(zero.num)
+    assert s.roots.regular((size(3, 4) - number(6)).num)
 
 
 TERMS = st.lists(

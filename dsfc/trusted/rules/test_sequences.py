@@ -7,22 +7,25 @@ letters, as a function of the last tokens has one value there. Functions that ar
 generators, equal for equal arguments. So if some parameters and functions made b give what a does,
 all
 
-    e = output of b - output of a     (a sequence, a token of it, an entry of the output)
+    e = numerator of output of b - output of a     (a sequence, a token of it, an entry of it)
 
 were 0 at once. The certificate holds polynomials c with Σ c e = R, and checked are:
 
 1. this identity, the sum being multiplied out here, so R is nothing that is stored;
 2. that R is not 0: it is a product of generators that are positive or that b divides by, of
-   denominators of b, and of a polynomial in outputs of a alone, which is shown by their bounds not
-   to be 0.
+   denominators of b, of g - 1 for generators g that lie on one side of 1, and of a polynomial that
+   is positive or negative term by term, or a number that is shown by its bounds not to be 0.
 
 Then not all e are 0 where b has outputs (Hilbert's Nullstellensatz says that there are such c
 wherever there is no solution, complex ones included). Outputs of a that are rational numbers stand
-in e as what they are; others are symbols with bounds.
+in e as what they are, and so do exponentials and logarithms of such, where what its system gives at
+the point has the bounds of what its definition gives; others are symbols with bounds.
 
-All is said at the sizes of the claim; those of b's axes follow from those of a's. Slots are
-functions of the token and the `locality` tokens before it. Sequences that are no longer than that
-are told apart by all of their past, so there it is said of functions of the whole history.
+All is said at the sizes of the claim; those of b's axes are those of a's or follow from them. It is
+said for all sizes of axes that b has beside these: what its maps sum over these are values of their
+own after each beginning of a sequence, and nothing else may read them. Slots are functions of the
+token and the `locality` tokens before it. Sequences that are no longer than that are told apart by
+all of their past, so there it is said of functions of the whole history.
 """
 
 from __future__ import annotations
@@ -32,21 +35,32 @@ from fractions import Fraction
 from math import prod
 
 from dsfc.expr.declarations import Constraint, MapTensor
-from dsfc.expr.tree import Axis, Field
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap
+from dsfc.system.ir import System
 from dsfc.system.known import promises
-from dsfc.trusted.balls import Complex, NotDefined, real
+from dsfc.trusted.balls import Complex, NotDefined, log, real
 from dsfc.trusted.claim import Claim, Number, OutputDifference, SeparatingSequences
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.conditions import read
-from dsfc.trusted.definition import Execution
+from dsfc.trusted.definition import Execution, exponential
 from dsfc.trusted.elementary import IMAGINARY_UNIT
-from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.generator_names import CALL
+from dsfc.trusted.entries import Index, Obstacle
 from dsfc.trusted.legal import facts
 from dsfc.trusted.one_token_semantics import OneTokenSemantics
-from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, divided, generator, number
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    POLYNOMIAL_ONE,
+    POLYNOMIAL_ZERO,
+    ZERO,
+    Polynomial,
+    Quotient,
+    TooLarge,
+    divided,
+    generator,
+    number,
+)
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.symbols import Symbols
+from dsfc.trusted.symbols import GeneratorIndices, Symbols
 from dsfc.trusted.witness import arrays, check_token, constants_of, place_of
 
 SEQUENCE_LIMIT, LENGTH_LIMIT = 64, 8
@@ -68,28 +82,28 @@ def check_sequences(claim: Claim, proof: SeparatingSequences) -> None:
     """
     if claim.equal or not claim.case:
         raise Rejected("it is shown that a is no case of b, and something else is claimed")
-    if claim.conditions or claim.free or claim.every:
-        raise Rejected('rule "test-sequences" has no conditions, and one size of each axis')
+    if claim.conditions or claim.free:
+        raise Rejected('rule "test-sequences" has no conditions')
     comparable(claim)
-    if own_sizes(claim):
-        raise Rejected("the second has an axis of its own, which may have any size")
+    if set(claim.every) != set(unshared_axes(claim)):
+        raise Rejected("all sizes are claimed of b's own axes, and one of each other")
     if (claim.locality is None) != (not slots(claim)):
         raise Rejected("how far back slots read is said where there are slots, and nowhere else")
-    combination = ZERO
+    combination = POLYNOMIAL_ZERO
     equations = Equations(claim, proof)
     for part in proof.parts:
-        combination = combination + Quotient(read(part.cofactor)) * equations.of(part)
+        combination = combination + read(part.cofactor) * equations.of(part).num
     equations.check_nonzero(combination)
 
 
-def own_sizes(claim: Claim) -> bool:
-    """Returns whether b has an axis that may have other sizes where those of a have theirs.
+def unshared_axes(claim: Claim) -> tuple[str, ...]:
+    """Returns the axes of b that may have other sizes where those of a have theirs.
 
-    It is none of a's, no copy of one, and its size is not derived from those of a's.
+    They are none of a's, no copies of such, and their sizes are not derived from those of a's.
     """
     theirs = {d.axis.name for d in claim.a.axes}
-    derived = {fact.name for fact in facts(claim.a, claim.b) if fact.names <= theirs}
-    return any((d.axis.copy_of or d.axis.name) not in theirs | derived for d in claim.b.axes)
+    known = theirs | {fact.name for fact in facts(claim.a, claim.b) if fact.names <= theirs}
+    return tuple(d.axis.name for d in claim.b.axes if (d.axis.copy_of or d.axis.name) not in known)
 
 
 class Unknowns(Symbols):
@@ -98,7 +112,10 @@ class Unknowns(Symbols):
     def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
         """Returns an elementwise primitive."""
         if name == "exprel":
-            raise Obstacle("exprel has a value at 0, where its law divides by 0")
+            twice = args[0] + self.conjugate(args[0])
+            if not (self.positive(twice) or self.positive(-twice)):
+                # Its law divides by what may be 0, where it has a value all the same.
+                return self.opaque(name, args, kind is Field.REAL, positive=False)
         return super().primitive(name, args, kind)
 
 
@@ -133,9 +150,20 @@ class Equations:
             check_token(claim, letter)
         self.symbols = Unknowns()
         self.bounds: dict[str, Complex] = {}
+        self.buffers, self.known = self._fixed(claim.b), self._fixed(claim.a) | self.params
         self._sure: set[str] = set()
+        self._numbers_known: dict[str, Complex] = {}
         self._bases: set[Polynomial] = set()
+        self.sums: dict[tuple[LinearMap, Expr], int] = {}
         self._outputs: dict[int, list[list[Quotient]]] = {}
+
+    def _fixed(self, system: System) -> dict[str, tuple[Number, ...]]:
+        """The entries of buffers that have a value, where these are rational numbers."""
+        return {
+            name: tuple((v.re.low.numerator, v.re.low.denominator, 0, 1) for v in entries)
+            for name, entries in constants_of(self.claim, system, {}).items()
+            if all(v.is_real and v.re.exact for v in entries)
+        }
 
     def of(self, part: OutputDifference) -> Quotient:
         """Returns b's output less a's at a token of a sequence.
@@ -159,23 +187,48 @@ class Equations:
         if not all(0 <= letter < len(self.letters) for letter in sequence):
             raise Rejected("a sequence has a token that is no letter")
         out = []
-        theirs = self._unknown(sequence)
-        for token, values in enumerate(self._executed(sequence)):
+        theirs = self._outputs_of(sequence, True)
+        ours = self._numbers(sequence, position)
+        for known, unknown in zip(ours, theirs, strict=True):
             row = []
-            for place, (value, q) in enumerate(zip(values, theirs[token], strict=True)):
-                e = q - self._known(value, f"value<{position},{token},{place}>[]")
+            for value, q in zip(known, unknown, strict=True):
+                e = q - value
                 self._bases |= e.den.keys()
                 self._sure |= {g for m in e.num.terms for g, exponent in m if exponent < 0}
                 row.append(e)
             out.append(row)
         return out
 
-    def _known(self, value: Complex, name: str) -> Quotient:
-        """An output of a: a number, or a symbol with bounds."""
+    def _numbers(self, sequence: Word, position: int) -> list[list[Quotient]]:
+        """The outputs of a: numbers, or functions of numbers, or symbols with bounds."""
+        executed = self._executed(sequence)
+        if all(value.is_real and value.re.exact for row in executed for value in row):
+            return [[number(value.re.low) for value in row] for row in executed]
+        try:
+            written = self._outputs_of(sequence, False)
+        except (Obstacle, TooLarge, ZeroDivisionError):
+            written = [[ZERO] * len(row) for row in executed]
+        out = []
+        for token, (values, quotients) in enumerate(zip(executed, written, strict=True)):
+            row = []
+            for place, (value, q) in enumerate(zip(values, quotients, strict=True)):
+                name = f"value<{position},{token},{place}>[]"
+                row.append(self._known(value, q, name))
+            out.append(row)
+        return out
+
+    def _known(self, value: Complex, written: Quotient, name: str) -> Quotient:
+        """An output of a: as it is written out where that has its value, or a symbol."""
         if not value.is_real:
             raise Obstacle("an output is complex")
         if value.re.exact:
             return number(value.re.low)
+        try:
+            same = self.bound(written).meets(value)
+        except (Obstacle, NotDefined):
+            same = False
+        if same and written:
+            return written
         self.bounds[name] = value
         return self.symbols.leaf(name, real=True)
 
@@ -195,23 +248,39 @@ class Equations:
         except NotDefined as e:
             raise Rejected(f"the output has no value here: {e}") from None
 
-    def _unknown(self, sequence: Word) -> list[list[Quotient]]:
-        """The outputs of b, token by token."""
+    def _outputs_of(self, sequence: Word, second: bool) -> list[list[Quotient]]:
+        """The outputs of b, or of a at its values, token by token."""
         out: list[list[Quotient]] = []
         states: Mapping[str, Quotient] = {}
         for token in range(len(sequence)):
-            with self.symbols.recorded():
-                spelled = Spelling(
-                    self.claim, self.symbols, self.entries, self.letters, sequence[: token + 1]
-                )
-                outputs, step = spelled.outputs(), spelled.step()
-            if any(CALL in g for q in (*outputs, *step.values()) for g in q.names):
-                raise Obstacle("a function of states stands in the second system")
-            out.append([q.substituted(states) for q in outputs])
-            states = {name: q.substituted(states) for name, q in step.items()}
+            spelled = Spelling(self, second, sequence[: token + 1], states)
+            out.append(spelled.outputs())
+            states = spelled.step()
         return out
 
-    def check_nonzero(self, value: Quotient) -> None:
+    def constant(self, g: str) -> bool:
+        """Returns whether a generator is a number: a symbol with bounds, or a function of numbers.
+
+        Real exponentials and logarithms are, and the exponentials of imaginary numbers.
+        """
+        head, args = self.symbols.defined.get(g, ("", ()))
+        function = head in ("exp", "log") and all(map(self.constant, args[0].names))
+        return function or g in self.bounds or g == IMAGINARY
+
+    def bound(self, q: Quotient) -> Complex:
+        """Returns where a number lies.
+
+        Raises:
+            Obstacle: it is none.
+            NotDefined: it is divided by what may be 0.
+        """
+        out = self._value(q.num)
+        for base, exponent in q.den.items():
+            for _ in range(exponent):
+                out = out / self._value(base)
+        return out
+
+    def check_nonzero(self, value: Polynomial) -> None:
         """Checks that a sum over equations is not 0, wherever b has outputs.
 
         Raises:
@@ -219,83 +288,150 @@ class Equations:
         """
         if not value:
             raise Rejected("the sum is 0")
-        simple, rest = value.num.split()
+        if not self.nonzero(value):
+            raise Rejected(f"the sum may be 0: {value.text[:80]}")
+
+    def nonzero(self, p: Polynomial) -> bool:
+        """Returns whether a polynomial is known to be other than 0 wherever b has outputs."""
+        simple, rest = p.split()
         ((common, _),) = simple.terms.items()
         for g, exponent in common:
-            if exponent < 0 or g in self._sure or g in self.bounds:
-                continue
-            if not self.symbols.is_positive(generator(g)):
-                raise Rejected(f"{g} may be 0")
-        for base in sorted(self._bases, key=lambda b: b.text):
+            if exponent > 0 and g not in self._sure and not self._is_number(generator(g)):
+                return False
+        for base in sorted(self._bases | self._apart_from_one(rest), key=lambda b: b.text):
             while (smaller := divided(rest, base)) is not None:
                 rest = smaller
-        numbers = (rest, *(generator(g) for g, _ in common if g in self.bounds))
-        if any(self._value(p).meets(COMPLEX_ZERO) for p in numbers):
-            raise Rejected("the sum may be 0")
+        return self._is_number(rest)
+
+    def _apart_from_one(self, p: Polynomial) -> set[Polynomial]:
+        """What is positive or negative as a generator lies on one side of 1."""
+        lessened = (generator(g) + -POLYNOMIAL_ONE for g in p.names)
+        return {q for q in lessened if self._has_sign(q)}
+
+    def _has_sign(self, p: Polynomial) -> bool:
+        return self.symbols.is_positive(p) or self.symbols.is_positive(-p)
+
+    def _is_number(self, p: Polynomial) -> bool:
+        """Whether a polynomial is other than 0: by its terms' signs, or as a number."""
+        if self._has_sign(p):
+            return True
+        try:
+            return not self._value(p).meets(COMPLEX_ZERO)
+        except (Obstacle, NotDefined):
+            return False
 
     def _value(self, p: Polynomial) -> Complex:
-        """The value of a polynomial in outputs of a."""
+        """Where a polynomial in numbers lies."""
         out = COMPLEX_ZERO
         for m, c in p.terms.items():
-            out = out + Complex(real(c), real(0)) * self._monomial(m)
+            part = Complex(real(c), real(0))
+            for g, exponent in m:
+                value = self._number(g)
+                for _ in range(abs(exponent)):
+                    part = part * value if exponent > 0 else part / value
+            out = out + part
         return out
 
-    def _monomial(self, m: Monomial) -> Complex:
-        out = Complex(real(1), real(0))
-        for g, exponent in m:
-            if g not in self.bounds:
-                raise Rejected(f"the sum may be 0 at some {g}")
-            for _ in range(exponent):
-                out = out * self.bounds[g]
-        return out
+    def _number(self, g: str) -> Complex:
+        if g in self.bounds:
+            return self.bounds[g]
+        if g == IMAGINARY:
+            return Complex(real(0), real(1))
+        head, args = self.symbols.defined.get(g, ("", ()))
+        if head not in ("exp", "log"):
+            raise Obstacle(f"{g} is no number")
+        if g not in self._numbers_known:
+            inside = self.bound(args[0])
+            if head == "log" and not inside.is_real:
+                raise Obstacle(f"{g} is a logarithm of a complex number")
+            self._numbers_known[g] = (
+                exponential(inside) if head == "exp" else Complex(log(inside.re), real(0))
+            )
+        return self._numbers_known[g]
+
+
+class _Sizes(dict[str, int]):
+    """The sizes of a claim; others there are not."""
+
+    def __missing__(self, name: str) -> int:
+        raise Obstacle(f"the axis {name} of the second may have any size")
 
 
 class Spelling(OneTokenSemantics):
-    """System b at the last token of a sequence, its parameters and slots unknown.
+    """A system at the last token of a sequence: b, its parameters and slots unknown, or a.
 
     Args:
-        claim: whose b it is.
-        symbols: where generators come from.
-        entries: whether linear maps of tokens are written out in the entries of their matrices.
-        letters: common name of an input of a → its entries.
+        equations: whose systems, point and symbols they are.
+        second: whether it is b.
         sequence: up to the token.
+        states: entries of the states before the token.
     """
 
     def __init__(
-        self,
-        claim: Claim,
-        symbols: Symbols,
-        entries: bool,
-        letters: list[dict[str, tuple[Number, ...]]],
-        sequence: Word,
+        self, equations: Equations, second: bool, sequence: Word, states: Mapping[str, Quotient]
     ) -> None:
         """Starts with nothing written out."""
-        super().__init__(claim, True, symbols, entries, len(sequence) - 1)
-        self.letters, self.sequence, self.locality = letters, sequence, claim.locality or 0
+        claim, token = equations.claim, len(sequence) - 1
+        entries = equations.entries or not second
+        super().__init__(claim, second, equations.symbols, entries, token)
+        self.letters, self.sequence, self.locality = equations.letters, sequence, claim.locality
         self.promised = promises(self.system)
+        self.states = states
+        self.arrays = equations.buffers if second else equations.known
+        self.equations = equations
+        if second:
+            unshared = unshared_axes(claim)
+            self.sizes = _Sizes({n: k for n, k in self.sizes.items() if n not in unshared})
 
     def size(self, axis: Axis) -> Quotient:
         """Returns the size of an axis."""
         return number(self.sizes[axis.name])
 
+    def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
+        """Returns an entry of a map: a value of its own where it sums over an axis of any size."""
+        if all(a.name in self.sizes for a in map.source):
+            return super().mapped(map, arg, at)
+        axes = sorted((arg.axes - frozenset(map.source)) | {*map.each, *map.target})
+        where = ",".join(str(at[a]) for a in axes)
+        # What is summed is a function of the tokens so far, and the same after the same ones.
+        start = max(len(self.sequence) - self.lag, 0)
+        past = ".".join(str(k) for k in self.sequence[:start])
+        real = map.field is Field.REAL and arg.field is Field.REAL
+        which = self.equations.sums.setdefault((map, arg), len(self.equations.sums))
+        return self.symbols.leaf(f"{map.name}:{which}<{past}>[{where}]", real)
+
+    def _before(self, name: str, kind: Field, spelled: GeneratorIndices) -> Quotient:
+        """An entry of a state before the token."""
+        if self.token and name not in self.states:
+            raise Obstacle(f"{name} has no value before the token")
+        return self.states[name] if self.token else ZERO
+
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         """An entry of an input, a number, or of a slot or parameter, unknown."""
         declared = self.inputs.get(name) or self.stored_as[name]
         where, after = ",".join(map(str, at)), ""
+        entries = self.arrays.get(name)
         if name in self.inputs:
             token = len(self.sequence) - 1 - int(when.removeprefix("@"))
             entries = self.letters[self.sequence[token]].get(self.names.get(name, name))
-            if entries is not None:
-                place = 0
-                for axis, k in zip(axes, at, strict=True):
-                    place = place * self.sizes[axis.name] + k
-                re, im = Fraction(*entries[place][:2]), Fraction(*entries[place][2:])
-                return number(re) + IMAGINARY_UNIT * number(im)
-            last = self.sequence[max(0, token - self.locality) : token + 1]
+            last = self.sequence[max(0, token - (self.locality or 0)) : token + 1]
             after = f"<{'.'.join(map(str, last))}>"
+        if entries is not None:
+            place = 0
+            for axis, k in zip(axes, at, strict=True):
+                place = place * self.sizes[axis.name] + k
+            re, im = Fraction(*entries[place][:2]), Fraction(*entries[place][2:])
+            return number(re) + IMAGINARY_UNIT * number(im)
+        if not self.second:
+            raise Obstacle(f"`{name}` is no rational number")
         kind = declared.map.field if isinstance(declared, MapTensor) else declared.field
-        positive = self.promised[name] in POSITIVE
-        return self.symbols.leaf(f"{name}{after}[{where}]", kind is Field.REAL, positive)
+        promised = self.promised[name]
+        return self.symbols.leaf(
+            f"{name}{after}[{where}]",
+            kind is Field.REAL,
+            promised in POSITIVE,
+            unit=promised is Constraint.UNIT,
+        )
 
 
 def _once(values: tuple[tuple[str, tuple[Number, ...]], ...]) -> dict[str, tuple[Number, ...]]:

@@ -19,8 +19,9 @@ from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.build import rewrite
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.tree import Expr, Now, Param, Ref, Time
+from dsfc.prover.sequence_points import drawn_point
 from dsfc.prover.sizes import chosen
-from dsfc.prover.test_sequences import _point, no_instance_by_test_sequences
+from dsfc.prover.test_sequences import no_instance_by_test_sequences
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -28,7 +29,7 @@ from dsfc.trusted.balls import Complex, real
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, OutputDifference, SeparatingSequences
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import ONE, Quotient, generator
+from dsfc.trusted.polynomial import ONE, POLYNOMIAL_ONE, Quotient, generator
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.test_sequences import (
     LENGTH_LIMIT,
@@ -85,7 +86,7 @@ def test_every_equation_holds_where_b_has_the_parameters_of_a(name: str, entries
     """A mixer is a case of itself: with its own numbers for the unknowns all differences are 0."""
     it = system("cases", name)
     claim = Claim(it, it, (), chosen(it, it, 1), equal=False, case=True)
-    point = replace(_point(claim, 2, 3, 0), entries=entries)
+    point = replace(drawn_point(claim, 2, 3, 0), entries=entries)
     equations = Equations(claim, point)
     value = evaluation(claim, equations, point)
     for sequence, token in product(range(len(point.sequences)), range(3)):
@@ -142,12 +143,71 @@ def test_what_the_prover_shows_is_accepted(pair) -> None:
     assert check(write(c)).claim == c.claim
 
 
-def test_an_output_that_is_not_rational_is_a_symbol() -> None:
-    c = made(*BOUNDS)
-    equations = Equations(c.claim, c.proof)
-    for part in c.proof.parts:
-        equations.of(part)
-    assert equations.bounds and all(not v.re.exact for v in equations.bounds.values())
+def test_an_output_that_is_not_rational_is_a_function_of_numbers_or_a_symbol() -> None:
+    """e^2 - 1 is written out; the larger of two logarithms is not."""
+    for value, symbols in (("exp(2 * u) - u", 0), ("max(exp(u), log(3)) + u", 1)):
+        a, b = _mixer(f"input u\n y = {value}"), _mixer("input u\n param w\n y = w * u")
+        equations = Equations(Claim(a, b, (), (), False, case=True), _one_letter(1))
+        e = equations.of(OutputDifference(0, 0, (), ONE_TERM))
+        assert len(equations.bounds) == symbols
+        assert all(not v.re.exact for v in equations.bounds.values())
+        constants = {g for g in e.names if g != "w[]"}
+        assert len(constants) == 1 and all(map(equations.constant, constants))
+        assert not equations.constant("w[]")
+
+
+def test_a_parameter_of_the_first_is_no_promise_of_the_second() -> None:
+    """Both call it γ, and the first's alone is positive: the second's may be 0."""
+    a = _mixer("input u\n buffer γ unit = exp(-1)\n y = γ * u")
+    b = _mixer("input u\n param γ\n y = γ * u")
+    equations = Equations(Claim(a, b, (), (), False, case=True), _one_letter(1))
+    equations.of(OutputDifference(0, 0, (), ONE_TERM))
+    assert not equations.nonzero(generator("gamma[]"))
+
+
+def test_a_buffer_of_the_second_has_its_value() -> None:
+    """It is no unknown: 1/2 is not 1/3, and a third is one."""
+    for first, same in (("1/3", False), ("1/2", True)):
+        a = _mixer(f"input u\n buffer g = {first}\n y = g * u")
+        b = _mixer("input u\n buffer g = 1/2\n y = g * u")
+        certificate = Certificate(Claim(a, b, (), (), False, case=True), _one_letter(1))
+        if same:
+            assert rejected(certificate) == "the sum is 0"
+        else:
+            check(write(certificate))
+
+
+def _one_letter(value: int) -> SeparatingSequences:
+    letter = (("u", ((value, 1, 0, 1),)),)
+    return SeparatingSequences(
+        (), (letter,), ((0,),), False, (OutputDifference(0, 0, (), ONE_TERM),)
+    )
+
+
+SIGNS = [
+    ("param g unit\n y = g * u", "u", True, "below 1"),
+    ("param g positive\n y = g * u", "u", False, "1 is positive"),
+    ("param g positive\n y = exp(-g) * u", "u", True, "an exponential below 1"),
+    ("param g nonneg\n y = exp(-g) * u", "u", False, "1 where the exponent is 0"),
+    ("param g\n y = exp(-g) * u", "u", False, "an exponential of any number"),
+    ("param g\n y = exp(g) * u", "0 * u", True, "an exponential is not 0"),
+    ("param g nonneg\n y = g * u", "0 * u", False, "what may be 0"),
+    ("param g unit\n y = (2 * g - 1) * u", "0 * u", False, "on both sides of 1/2"),
+    ("param g unit\n y = (g^2 - g) * u", "0 * u", True, "a product of what is not 0"),
+    ("param g\n y = softplus(g) * u", "0 * u", True, "a softplus is positive"),
+    ("param g\n y = exp(g) * exp(-g) * u", "2 * u", True, "a number"),
+]
+
+
+@pytest.mark.parametrize("second, first, holds, why", SIGNS, ids=lambda v: None)
+def test_signs_and_ranges_say_what_is_not_0(second: str, first: str, holds: bool, why: str) -> None:
+    """One equation, taken as it is, shows something where it has no solution in the ranges."""
+    a, b = _mixer(f"input u\n y = {first}"), _mixer(f"input u\n {second}")
+    certificate = Certificate(Claim(a, b, (), (), False, case=True), _one_letter(1))
+    if holds:
+        assert check(write(certificate)).claim == certificate.claim, why
+    else:
+        assert "may be 0" in rejected(certificate), why
 
 
 @pytest.mark.parametrize("pair", [TAPS, SLOTS])
@@ -169,36 +229,74 @@ def test_no_certificate_of_another_pair_shows_that_a_case_is_none(a: str, b: str
     left, right = system("cases", a), system("cases", b)
     for source in (made(*TAPS), made("cases", "own_token", "plain"), made(*RATIO)):
         at = replace(source.claim, a=left, b=right, sizes=chosen(left, right, 1))
-        point = _point(at, len(source.proof.letters), 3, 0)
+        point = drawn_point(at, len(source.proof.letters), 3, 0)
         proof = replace(source.proof, values=point.values, letters=point.letters)
         with pytest.raises((Rejected, Obstacle, ValueError, LookupError, ZeroDivisionError)):
             check_sequences(at, proof)
 
 
 def test_what_a_law_divides_by_may_be_0() -> None:
-    """exprel(0) = 1, so x exprel(x) is not what tells a function from 0."""
-    a, b = (_mixer(f"input u\n param z\n y = {value}") for value in
-            ("u", "exprel(z) * u"))  # fmt: skip
-    number = ((1, 1, 0, 1),)
-    proof = SeparatingSequences(
-        (("z", number),),
-        ((("u", number),),),
-        ((0,),),
-        False,
-        (OutputDifference(0, 0, (), ONE_TERM),),
-    )
-    assert "exprel" in rejected(Certificate(Claim(a, b, (), (), False, case=True), proof))
+    """exprel(0) = 1, so u exprel(z) may be u; where z is positive it is (e^z - 1) / z."""
+    a, point = _mixer("input u\n y = u"), _one_letter(1)
+    for declared, names in (("z positive", {"exp(z[])", "z[]"}), ("z", {"exprel(z[])"})):
+        b = _mixer(f"input u\n param {declared}\n y = exprel(z) * u")
+        equations = Equations(Claim(a, b, (), (), False, case=True), point)
+        assert equations.of(point.parts[0]).names == names
+    assert "may be 0" in rejected(Certificate(Claim(a, b, (), (), False, case=True), point))
 
 
-def test_a_function_of_states_has_no_equation() -> None:
-    a, b = (_mixer(f"input u\n state s\n s = s[i-1] + u\n y = {value}") for value in
-            ("s", "abs(s)"))  # fmt: skip
+@pytest.mark.parametrize("value, differs", [("abs(s)", True), ("max(s, 0)", True), ("s", False)])
+def test_a_function_of_states_is_one_of_the_tokens_so_far(value: str, differs: bool) -> None:
+    """What the same states give is one value: after the same tokens, and with the same weights."""
+    a = _mixer("input u\n state s\n s = s[i-1] + u\n y = s")
+    b = _mixer(f"input u\n param w positive\n state s\n s = s[i-1] + w * u\n y = {value}")
+    letters = tuple((("u", ((k, 1, 0, 1),)),) for k in (1, 2))
+    minus = (((), -1),)
     proof = SeparatingSequences(
-        (), ((("u", ((1, 1, 0, 1),)),),), ((0, 0),), False, (OutputDifference(0, 1, (), ONE_TERM),)
-    )
-    assert "function of states" in rejected(
-        Certificate(Claim(a, b, (), (), False, case=True), proof)
-    )
+        (), letters, ((0, 0), (1,)), False,
+        (OutputDifference(0, 1, (), ONE_TERM), OutputDifference(1, 0, (), minus)),
+    )  # fmt: skip
+    # The sums of 1 + 1 and of 2 are one: so is whatever function of them, and nothing is left.
+    assert rejected(Certificate(Claim(a, b, (), (), False, case=True), proof)) == "the sum is 0"
+    single = replace(proof, sequences=((0, 0),), parts=proof.parts[:1])
+    assert "may be 0" in rejected(Certificate(Claim(a, b, (), (), False, case=True), single))
+    assert differs or value == "s"
+
+
+def _low_rank(output: str) -> tuple[System, System]:
+    a = _two("input u : d\n y = sum[d](u^2)", "d")
+    b = _two(f"input u : d\n param W_1 : d -> r\n W_2 : r -> d\n y = {output}", "d, r")
+    return a, b
+
+
+def _two(body: str, dims: str) -> System:
+    return _mixer(f"dims {dims}\n {body}")
+
+
+def test_a_sum_over_an_axis_of_any_size_is_a_value_of_its_own() -> None:
+    """At r = 1 a map of rank 1 is seen; what is claimed is claimed of all r."""
+    a, b = _low_rank("sum[d](u * W_2 W_1 u)")
+    claim = Claim(a, b, (), (("d", 1), ("r", 1)), False, case=True, every=("r",))
+    letters = tuple((("u", ((k, 1, 0, 1),)),) for k in (1, 2))
+    proof = SeparatingSequences((), letters, ((0, 1), (1,)), True,
+                                (OutputDifference(0, 0, (), ONE_TERM),))  # fmt: skip
+    equations = Equations(claim, proof)
+    names = [
+        equations.of(OutputDifference(w, t, (), ())).names for w, t in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert all(len(n) == 1 for n in names) and len(frozenset().union(*names)) == 3
+    assert "may be 0" in rejected(Certificate(claim, proof))
+    for every in ((), ("d",), ("d", "r")):
+        assert "all sizes are claimed" in rejected(Certificate(replace(claim, every=every), proof))
+
+
+@pytest.mark.parametrize("output", ["sum[r](W_1 u)", "sum[d](W_2 abs(W_1 u)) * sum[r](W_1 u)"])
+def test_nothing_else_is_said_of_an_axis_of_any_size(output: str) -> None:
+    a, b = _low_rank(output)
+    claim = Claim(a, b, (), (("d", 1), ("r", 1)), False, case=True, every=("r",))
+    proof = SeparatingSequences((), ((("u", ((1, 1, 0, 1),)),),), ((0,),), True,
+                                (OutputDifference(0, 0, (), ONE_TERM),))  # fmt: skip
+    assert "may have any size" in rejected(Certificate(claim, proof))
 
 
 def test_the_same_name_is_another_parameter() -> None:
@@ -306,9 +404,9 @@ REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certifica
     ("the token is none of the sequence", TAPS, with_part(token=LENGTH_LIMIT)),
     ("from 1 to 8 tokens", TAPS, lambda c: changed(c, sequences=((),))),
     ("a token that is no letter", TAPS, lambda c: changed(c, sequences=((SEQUENCE_LIMIT, 0, 0),))),
-    ("one size of each axis", TAPS, lambda c: claiming(c, every=("n",))),
+    ("one of each other", TAPS, lambda c: claiming(c, every=("n",))),
     ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE_TERM, "x"),))),
-    ("an axis of its own", TAPS, lambda c: claiming(
+    ("all sizes are claimed of b's own", TAPS, lambda c: claiming(
         c, a=system("dense", "four_taps"), b=system("dense", "any_taps"), sizes=(("t", 1),))),
     ("where there are slots", SLOTS, lambda c: claiming(c, locality=None)),
     ("and nowhere else", TAPS, lambda c: claiming(c, locality=0)),
@@ -324,8 +422,8 @@ REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certifica
         c, values=(*c.proof.values, ("w", ((1, 1, 0, 1),))))),
     ("has no value here", TAPS, undefined),
     ("the sum is 0", TAPS, zero),
-    ("the sum may be 0 at some", TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
-    ("w[0] may be 0", TAPS, lambda c: changed(c, parts=tuple(
+    ("the sum may be 0: ", TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
+    ("the sum may be 0: ", TAPS, lambda c: changed(c, parts=tuple(
         replace(p, cofactor=tuple((tuple(sorted((*m, ("w[0]", 1)))), n) for m, n in p.cofactor))
         for p in c.proof.parts))),
     ("two values", TAPS, once_more),
@@ -353,10 +451,10 @@ def test_what_the_second_divides_by_is_not_0() -> None:
     equations = Equations(Claim(a, b, (), (), False, case=True), proof)
     e = equations.of(proof.parts[0])
     assert {base.text for base in e.den} == {"2+r[]"}
-    r, (base,) = Quotient(generator("r[]")), map(Quotient, e.den)
+    r, (base,) = generator("r[]"), e.den
     for factor in (r, base, r * r * base.power(3)):
         equations.check_nonzero(factor)
-        for other in (r + ONE, factor * (r + ONE)):
+        for other in (r + POLYNOMIAL_ONE, factor * (r + POLYNOMIAL_ONE)):
             with pytest.raises(Rejected, match="may be 0"):
                 equations.check_nonzero(other)
 
@@ -364,21 +462,20 @@ def test_what_the_second_divides_by_is_not_0() -> None:
 def test_an_output_of_no_real_number_has_no_equation() -> None:
     c = made(*TAPS)
     with pytest.raises(Obstacle, match="an output is complex"):
-        Equations(c.claim, c.proof)._known(Complex(real(1), real(1)), "value<0,0,0>[]")
+        Equations(c.claim, c.proof)._known(Complex(real(1), real(1)), ONE, "value<0,0,0>[]")
 
 
 def test_what_is_other_than_0_by_its_bounds_alone_must_be() -> None:
     """An output of a less itself is a symbol less itself, and one that is 0 is no proof."""
-    c = made(*BOUNDS)
-    equations = Equations(c.claim, c.proof)
-    for part in c.proof.parts:
-        equations.of(part)
-    name = next(iter(equations.bounds))
-    symbol = Quotient(generator(name))
-    equations.check_nonzero(symbol)
+    a, b = _mixer("input u\n y = elu(-u)"), _mixer("input u\n param w\n y = w * u")
+    point = _one_letter(1)
+    equations = Equations(Claim(a, b, (), (), False, case=True), point)
+    equations.of(point.parts[0])
+    (name,) = equations.bounds
+    equations.check_nonzero(generator(name))
     equations.bounds[name] = equations.bounds[name] - equations.bounds[name]
     with pytest.raises(Rejected, match="the sum may be 0"):
-        equations.check_nonzero(symbol)
+        equations.check_nonzero(generator(name))
 
 
 def test_an_array_has_the_axes_that_it_is_declared_with() -> None:
