@@ -90,10 +90,10 @@ class _Search:
             out[reduced] = out.get(reduced, Fraction(0)) + sign * int(c)
         return Polynomial(out)
 
-    def found(self, given: list[tuple[Element, int]]) -> Iterator[Mapping[int, Element]]:
+    def found(self, equations: list[tuple[Element, int]]) -> Iterator[Mapping[int, Element]]:
         """Yields cofactors of what is free of unknowns."""
         left = []
-        for k, (p, scale) in enumerate(given):
+        for k, (p, scale) in enumerate(equations):
             if self.ring.length(p) > LONGEST:
                 continue
             of = {k: self._number(scale)}

@@ -307,17 +307,17 @@ class Solver:
         entry = LEAF.fullmatch(g)
         if entry is None or (lags(value.names) and entry[1] not in self.slots):
             return False
-        unknown = any(is_factor(n) or not self.symbols.knows(n) for n in value.names)
-        if unknown or entry[3] not in (None, "0"):
+        if entry[3] not in (None, "0") or any(map(is_factor, value.names)):
             return False
-        if self.symbols.is_real(Quotient(generator(g))) and value - self.symbols.conjugate(value):
+        real = self.symbols.is_real(Quotient(generator(g)))
+        if real and not all(map(self.symbols.knows, value.names)):
             return False
-        match self.own[entry[1]]:
-            case Constraint.POSITIVE:
-                return self.symbols.positive(value)
-            case Constraint.UNIT:
-                return self.symbols.positive(value) and self.symbols.positive(ONE - value)
-        return True
+        if real and value - self.symbols.conjugate(value):
+            return False
+        kind = self.own[entry[1]]
+        if kind is Constraint.UNIT and not self.symbols.positive(ONE - value):
+            return False
+        return kind not in (Constraint.POSITIVE, Constraint.UNIT) or self.symbols.positive(value)
 
     def _product(self, p: Polynomial) -> Iterator[Values]:
         """Ways to make p = 0 where one product of exponentials of b has a value."""

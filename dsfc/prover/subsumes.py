@@ -246,8 +246,8 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
     for apart in dict.fromkeys(((), *((name,) for name in told), tuple(told))):
         at = replace(claim, apart=apart)
         with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
-            comparable(alpha_rename(at))  # no values are of use to a claim that says nothing
-            yield from matched(at)
+            if _is_comparable(alpha_rename(at)):
+                yield from matched(at)
 
 
 def _by_equations(claim: Claim) -> Iterator[Claim]:
@@ -255,9 +255,18 @@ def _by_equations(claim: Claim) -> Iterator[Claim]:
     for sized in _sized(claim):
         for told in (sized, *_told_apart(sized)):
             renamed = alpha_rename(told)
-            comparable(renamed)
-            for conditions in candidates(renamed):
-                yield replace(told, conditions=conditions)
+            if _is_comparable(renamed):
+                for conditions in candidates(renamed):
+                    yield replace(told, conditions=conditions)
+
+
+def _is_comparable(claim: Claim) -> bool:
+    """Whether a claim says something: values are of no use to another."""
+    try:
+        comparable(claim)
+    except (ValueError, Rejected):
+        return False
+    return True
 
 
 def _told_apart(claim: Claim) -> Iterator[Claim]:

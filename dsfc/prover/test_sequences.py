@@ -189,12 +189,16 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
         return None
     cleared = [_cleared(e, equations) for e in differences]
     tried = 0
-    given = [p for p, _ in cleared]
+    numerators = [p for p, _ in cleared]
     ways = chain(
-        eliminated(given, constants, equations.nonzero), combinations(given, constants, budget)
+        eliminated(numerators, constants, equations.nonzero),
+        combinations(numerators, constants, budget),
     )
     for combination in ways:
-        if sum(len(c.terms) * len(given[k].terms) for k, c in combination.items()) > MULTIPLIED:
+        if (
+            sum(len(c.terms) * len(numerators[k].terms) for k, c in combination.items())
+            > MULTIPLIED
+        ):
             continue
         factors = {k: c * cleared[k][1] for k, c in combination.items()}
         certificate = Certificate(claim, _stored(point, parts, factors))

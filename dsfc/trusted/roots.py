@@ -102,7 +102,8 @@ class Roots:
         """Returns whether a polynomial is known to be no zero divisor, and not 0.
 
         A root whose power is a generator that no other root has for a power is as free as that is;
-        i is none, and a number is no generator. The others are taken away, the outer ones first, by what p is with their signs changed.
+        i is none, and a number is no generator. The others are taken away, the outer ones first, by
+        what p is with their signs changed.
         """
         out = self.reduced(Quotient(p))
         bound = self._bound(out.names)

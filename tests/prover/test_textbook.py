@@ -41,7 +41,6 @@ QUICK = {
 """Edges of the fast tier."""
 LATER = {
     ("mingru", "qlstm"),
-    ("qlstm", "qlstm_s6gate"),
     ("coupled_lstm", "qlstm"),
     ("ssd_sixteenth", "ssd_core"),
     ("dlr_log_one", "dlr_one"),

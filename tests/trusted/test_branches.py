@@ -45,7 +45,7 @@ def test_a_complex_number_that_is_real_has_an_imaginary_logarithm(rest: str) -> 
 def test_so_has_one_whose_imaginary_part_is_0_by_laws_of_roots(zero: str, function: str) -> None:
     rest = f"Im({function.format(zero)})"
     a, b = mixer(f"param w positive\n y = u + {rest} * u"), mixer("param w positive\n y = u")
-    with pytest.raises(Rejected, match="another branch|differ"):
+    with pytest.raises(Rejected, match=r"another branch|differ"):
         check(write(Certificate(Claim(a, b, (), ()), NOTHING)))
 
 
