@@ -20,6 +20,9 @@ from dsfc.trusted.polynomial import ZERO, Quotient, generator
 _ENTRIES = re.compile(r"    \w+ = \[|    \w+ = -?\d")
 """The entries of an array at a point."""
 
+_SHORTER = "    its entries, which --explain prints"
+"""Stands for the entries of a point."""
+
 SHOWN = 2
 """Entries of one array that are printed where no rule is one for all."""
 
@@ -47,7 +50,11 @@ def layers(kinds: Kinds) -> str:
 
 def without_points(text: str) -> str:
     """Returns a report without the entries of points, which may be hundreds of numbers."""
-    lines = (line for line in text.splitlines() if not _ENTRIES.match(line))
+    lines = list[str]()
+    for line in text.splitlines():
+        kept = _SHORTER if _ENTRIES.match(line) else line
+        if kept is not _SHORTER or not lines or lines[-1] is not _SHORTER:
+            lines.append(kept)
     return "".join(f"{line}\n" for line in lines)
 
 
