@@ -98,7 +98,8 @@ def test_unknown_has_an_obstacle_and_a_way_on() -> None:
 
 def test_a_report_without_points_says_where_they_are() -> None:
     text = "sequences  a a, at the point\n    W_Q = [1, 2]\n    k = -3\n    token a: u = 1\n"
-    assert without_points(text) == (
-        "sequences  a a, at the point\n    its entries, which --explain prints\n    token a: u = 1\n"
+    shorter = text.replace(
+        "    W_Q = [1, 2]\n    k = -3\n", "    its entries, which --explain prints\n"
     )
+    assert without_points(text) == shorter
     assert without_points("no point\n") == "no point\n"
