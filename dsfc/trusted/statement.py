@@ -108,6 +108,8 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenCla
     first = tuple(
         written(claim, symbols, entries, token, laws, values, assumed) for token in range(window)
     )
+    if any(moment.step.keys() != steady.step.keys() for moment in first):
+        raise Obstacle("what is kept of an exponential is not kept at one of the first tokens")
     check_positive(symbols, [m.step for m in (*first, steady)], symbols.divisors)
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:

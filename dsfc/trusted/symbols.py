@@ -184,6 +184,8 @@ class Symbols:
             real: whether it is real; then it is never negative.
         """
         out = self.opaque(head, args, real, positive=False)
+        if self._is_call(args, real=True):
+            return out  # its generator is another value at another token
         (name,) = out.names
         self.roots.add(name, degree, power)
         if real:
@@ -290,7 +292,7 @@ class Symbols:
 
     def _has_no_negative_terms(self, p: Polynomial) -> bool:
         for name in sorted(p.names):
-            head, args = self.defined.get(name, ("", ()))
+            head, args = ("", ()) if CALL in name else self.defined.get(name, ("", ()))
             size = p.terms.get(((name, 1),), Fraction(0))
             if head == "abs" and size > 0 and not args[0].den and self.is_real(args[0]):
                 rest = p + -(generator(name) * constant(size))
@@ -358,12 +360,16 @@ class Symbols:
 
     def log(self, q: Quotient) -> Quotient:
         """Returns the logarithm, split where every part is positive."""
-        q = q if _with_states((q,)) else self._of_sizes(self.roots.reduced(q))
-        if _with_states((q,)) or not (self.positive(q) or self._splits(q)):
-            out = self.opaque("log", (q,), self.is_real(q), False)
-            if not _with_states((q,)):
+        if self._is_call((q,), real=True):
+            # The generator of a call is no name of what it is called with.
+            if _with_states((q,)) or not self.positive(q):
+                return self.opaque("log", (q,), self.is_real(q), False)
+        else:
+            q = self._of_sizes(self.roots.reduced(q))
+            if not (self.positive(q) or self._splits(q)):
+                out = self.opaque("log", (q,), self.is_real(q), False)
                 self._logarithms[next(iter(out.names))] = q
-            return out
+                return out
         simple, rest = q.num.split()
         ((m, c),) = simple.terms.items()
         c = abs(c)
