@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import comparable, never_zero_arrays, side_names
@@ -108,8 +109,8 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenCla
     first = tuple(
         written(claim, symbols, entries, token, laws, values, assumed) for token in range(window)
     )
-    if any(moment.step.keys() != steady.step.keys() for moment in first):
-        raise Obstacle("what is kept of an exponential is not kept at one of the first tokens")
+    if any(not now.step.keys() <= then.step.keys() for then, now in pairwise((*first, steady))):
+        raise Obstacle("what is kept of an exponential is not kept at a token before")
     check_positive(symbols, [m.step for m in (*first, steady)], symbols.divisors)
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
