@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from types import ModuleType
 
 import pytest
@@ -14,18 +15,26 @@ from torch import Tensor
 import dsfc
 from dsfc.validate.surface import Sample, Surface, ends, surface
 
-FIRST = ("retnet", "gla", "gated_deltanet", "rwkv7", "s4d")
-"""A spec of each form that has a kernel of one token: decays of heads and of keys, a delta rule, a
-low-rank part with a decay of keys, a convolution."""
+FIRST = ("retnet", "gla", "gated_deltanet")
+"""Specs of some forms with a kernel of one token: decays of heads and of keys, a delta rule."""
+FORMS = [*FIRST, *(pytest.param(n, marks=pytest.mark.ci) for n in ("rwkv7", "s4d"))]
+"""One of each form: also a low-rank part with a decay of keys, and a convolution."""
 TORCH_AS_WELL = ("softmax", "gsa", "mlstm", "rwkv4", "linear_rnn", "h3", "rg_lru", "s6")
 """Specs of other forms, and some of which torch runs a part."""
 LENGTH = 5
 
 
+@cache
+def with_steps() -> tuple[str, ...]:
+    """Specs that have kernels in C, and whose outputs need no tokens to come."""
+    loaded = {n: dsfc.load(SPECS / f"{n}.dsf") for n in compiled()}
+    return tuple(
+        n for n, it in loaded.items() if it.plan.causal and scans_with_kernels(it.fused("c"))
+    )
+
+
 def with_kernels(first: tuple[str, ...] = FIRST) -> list[object]:
-    names = [n for n in compiled() if dsfc.load(SPECS / f"{n}.dsf").plan.causal]
-    rest = [n for n in names if scans_with_kernels(dsfc.load(SPECS / f"{n}.dsf").fused("c"))]
-    marked = [pytest.param(n, marks=pytest.mark.ci) for n in rest if n not in first]
+    marked = [pytest.param(n, marks=pytest.mark.ci) for n in with_steps() if n not in first]
     return [*first, *marked]
 
 
@@ -148,7 +157,7 @@ def are_those_of_torch(name: str, target: str, load_target: Callable[..., Module
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", FORMS)
 def test_narrow_steps_err_at_most_twice_as_much_as_torch(
     name: str, dtype: torch.dtype, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -162,7 +171,7 @@ def test_narrow_steps_err_at_most_twice_as_much_as_torch(
 
 
 @pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", FORMS)
 def test_a_sequence_that_chunks_begin_steps_go_on_with(
     name: str, batch: int, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -179,7 +188,7 @@ def test_a_sequence_that_chunks_begin_steps_go_on_with(
     assert off([*tensors(state).values()], [*tensors(last).values()]) < 1e-12
 
 
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", FORMS)
 def test_one_token_of_mode_auto_runs_the_kernel_of_one_token(
     name: str, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -190,7 +199,7 @@ def test_one_token_of_mode_auto_runs_the_kernel_of_one_token(
     assert {key[0] for key in module._NATIVE._functions} == {"step"}
 
 
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", FORMS)
 def test_with_gradients_torch_runs_a_token(
     name: str, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -205,7 +214,7 @@ def test_with_gradients_torch_runs_a_token(
     assert not module._NATIVE._functions
 
 
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", FORMS)
 def test_a_row_that_is_not_a_number_spoils_no_other(
     name: str, load_target: Callable[..., ModuleType]
 ) -> None:
