@@ -78,7 +78,7 @@ def test_texts_of_a_spec_are_texts_of_a_page(run: Callable, spec: Callable) -> N
     assert "alert(1)" not in Path("atlas.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is another thing there")
 def test_an_interrupted_run_gives_what_it_has(folder: Path) -> None:
     # A test may run where interrupts are ignored, as in the background.

@@ -130,8 +130,7 @@ def apart_where_it_fails(c: Certificate) -> int:
 
 
 @pytest.mark.parametrize(
-    "pair", [pytest.param(p, marks=pytest.mark.full if k else pytest.mark.ci)
-             for k, p in enumerate(FORCED)], ids="-".join
+    "pair", [pytest.param(p, marks=pytest.mark.full) for p in FORCED], ids="-".join
 )  # fmt: skip
 def test_corrupted_forced_conditions(conditional: Callable, pair, tier: str) -> None:
     made = conditional(*pair)
