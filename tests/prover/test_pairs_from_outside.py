@@ -298,7 +298,7 @@ CASES = [
     Inside("n", U, ("param a unit", "u * log(a - 1)"),
            ("param a unit\n  param c", "c * u * log(a - 1)"), Unknown, {},
            "the first has no output in its range"),
-    Inside("n", U, ("param a nonneg", "a * u"), ("param c positive", "c * u"), Unknown, {},
+    Inside("n", U, ("param a nonneg", "a * u"), ("param c positive", "c * u"), NotAnInstance, {},
            "a smaller range without its end"),
     Inside("n", U, ("param a", "sqrt(a) * u"), ("param c", "c * u"), Instance, {"n": 2},
            "wherever the first has an output"),
