@@ -28,18 +28,25 @@ import pytest
 from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.expr.tree import Field
 from dsfc.prover.closure import _Closure
-from dsfc.prover.points import NUMBERS, _Draw
+from dsfc.prover.points import NUMBERS, _arrays, _Draw
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import System
 from dsfc.trusted.check import check, read, write
-from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant, MarkovParameters
+from dsfc.trusted.claim import (
+    Certificate,
+    Claim,
+    Conditional,
+    Invariant,
+    MarkovParameters,
+    Point,
+)
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import common_names, system_of
 from dsfc.trusted.invariant import _joined, _read
 from dsfc.trusted.polynomial import Quotient, TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated
-from dsfc.trusted.statement import state
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.witness import stored_axes
 
 LABELS = tomllib.loads(
@@ -278,6 +285,13 @@ def floats(claim: Claim, it: Evaluated, second: bool) -> np.ndarray:
     return np.asarray(out).reshape(it.point.length, -1)
 
 
+def drawn(claim: Claim, statement: WrittenClaim, draw: int) -> Point:
+    """A point at which the conditions of a claim hold."""
+    names, rng = tuple(c.solved for c in claim.conditions), random.Random(draw)
+    known = statement.conditions, _arrays(statement)
+    return _Draw(claim, statement, names, *known, rng, NUMBERS, False, draw % 3).point()
+
+
 def borne_out(c: Certificate, own: bool) -> int:
     """At how many points the conditions hold, where the two outputs are seen to be equal.
 
@@ -291,8 +305,7 @@ def borne_out(c: Certificate, own: bool) -> int:
     points = [] if c.proof.holds is None else [c.proof.holds]
     for draw in range(12):
         with suppress(Rejected, Obstacle, ZeroDivisionError, ValueError):
-            rng = random.Random(draw)
-            points.append(_Draw(c.claim, statement, (), rng, NUMBERS, False, draw % 3).point())
+            points.append(drawn(c.claim, statement, draw))
     seen = 0
     for point in points:
         # A drawn point with a value that a declaration rules out is none of the claim.

@@ -32,7 +32,6 @@ from dsfc.bounds.chain import Chain
 from dsfc.bounds.decide import question_of
 from dsfc.bounds.search import search
 from dsfc.bounds.witness import Draws, observe
-from dsfc.prover.points import NUMBERS, _Draw
 from dsfc.prover.subsumes import subsumes
 from dsfc.prover.verdict import Instance
 from dsfc.trusted.alpha_rename import alpha_rename
@@ -116,8 +115,7 @@ def apart_where_it_fails(c: Certificate) -> int:
         statement = state(others, c.proof.invariant.entries)
         for draw in range(4):
             with suppress(Rejected, Obstacle, ZeroDivisionError, ValueError, LookupError):
-                rng = random.Random(draw)
-                point = _Draw(others, statement, (), rng, NUMBERS, False, draw % 3).point()
+                point = campaign.drawn(others, statement, draw)
                 it = Evaluated(others, statement.symbols, point)
                 held = [it.holds(statement.conditions, k) for k in range(len(kept))]
                 if not all(held) or it.holds(full.conditions, left_out):
