@@ -14,6 +14,7 @@ from benchmarks import record
 from benchmarks.contender import OURS, Work
 from benchmarks.record import Document, RowRecord
 from benchmarks.table import Law, Quantity
+from benchmarks.tables import beside_peers
 from benchmarks.verdict import summary, units
 
 _OURS, _PEER, _PALE = "#0072b2", "#d55e00", "#999999"
@@ -27,7 +28,8 @@ def draw(document: Document, file: Path) -> tuple[Path, ...]:
 
     Args:
         document: the results.
-        file: where they lie, `<name>.json`; pictures are `<name>-peers.png`, `<name>-growth.png`.
+        file: where they lie, `<name>.json`; pictures are `<name>-peers.png`, `<name>-growth.png`
+            and `<name>-c.png`.
     """
     rows = [row for row in document["rows"] if "skipped" not in row]
     grown = [row for row in rows if "growth_seconds" in row]
@@ -36,6 +38,8 @@ def draw(document: Document, file: Path) -> tuple[Path, ...]:
         made.append(_save(_peers(rows), file, "peers"))
     if grown:
         made.append(_save(_growth(grown), file, "growth"))
+    if in_c := list(beside_peers(document)):
+        made.append(_save(_in_c(in_c), file, "c"))
     return tuple(made)
 
 
@@ -114,6 +118,30 @@ def _targets(axis: Axes, row: RowRecord, quantity: Quantity, work: Work, unit: f
         target = verdict["target"]
         if target and (verdict["quantity"], verdict["work"]) == (quantity.value, work.value):
             axis.plot(target * unit, OURS, "|", color=_PEER, markersize=22, markeredgewidth=2)
+
+
+def _in_c(rows: Sequence[tuple[RowRecord, str]]) -> Figure:
+    """How many times as fast kernels in C are as their first peer, on a logarithmic scale."""
+    labels = [f"{row['spec']}\nbeside {peer}" for row, peer in rows]
+    figure = Figure(figsize=(10, 0.62 * len(rows) + 1), layout="constrained")
+    axis = figure.subplots()
+    places = [float(k) for k in range(len(rows))][::-1]
+    for shift, colour, work in zip((0.18, -0.18), (_OURS, _PEER), Work, strict=True):
+        ratios = [
+            median(row["seconds"][peer][work.value]) / median(row["seconds"][OURS][work.value])
+            for row, peer in rows
+        ]
+        at = [place + shift for place in places]
+        bars = axis.barh(at, ratios, 0.34, color=colour, label=work.value)
+        axis.bar_label(bars, [f"{ratio:.1f}" for ratio in ratios], padding=3, fontsize=8)
+    axis.axvline(1, color="black", linewidth=0.8, linestyle="--")
+    axis.set_yticks(places, labels, fontsize=8)
+    axis.set(xscale="log", xlabel="times as fast")
+    axis.set_xlim(0.9, 2 * axis.get_xlim()[1])
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.legend(loc="lower right", frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def _colour(name: str) -> str:

@@ -51,14 +51,18 @@ def bars(document: Document) -> Iterator[str]:
             yield f"| `{row['name']}` | {verdict['bar']} | {verdict['says']} | {word} |"
 
 
+def beside_peers(document: Document) -> Iterator[tuple[RowRecord, str]]:
+    """Yields the rows of modules with kernels in C, each with its first peer."""
+    for row in _measured(document):
+        if row["name"].endswith("_c"):
+            yield row, next(name for name in row["seconds"] if name != OURS)
+
+
 def kernels_in_c(document: Document) -> Iterator[str]:
     """Yields a short table of modules with kernels in C, each beside its first peer."""
     yield "| `--backend c` | beside | forward | forward and backward |"
     yield "|---|---|---|---|"
-    for row in _measured(document):
-        if not row["name"].endswith("_c"):
-            continue
-        peer = next(name for name in row["seconds"] if name != OURS)
+    for row, peer in beside_peers(document):
         ours, theirs = row["seconds"][OURS], row["seconds"][peer]
         cells = [
             f"{1e3 * median(ours[w.value]):.1f} ms, {_times(ours[w.value], theirs[w.value])}"

@@ -1,102 +1,66 @@
-"""Draws the pictures of the README from specs and measured results: `python docs/pictures.py`.
+"""Draws the spectra of the README from shipped specs: `python docs/pictures.py`.
 
-They lie in `docs/pictures/`. Spectra are those of emitted modules as they start; times are those of
-`benchmarks/results`.
+They are those of the pages of mixers, side by side in one file of their own.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
-
-import matplotlib as mpl
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+sys.path.insert(0, str(HERE / "_ext"))
 
-from spectrum import Array, spectra, start  # noqa: E402 - the extensions of these pages
+from picture import svg  # noqa: E402 - an extension of these pages
+from spectrum import spectra, start  # noqa: E402 - likewise
 
-import dsfc  # noqa: E402
-from benchmarks import record  # noqa: E402
-from benchmarks.contender import OURS, Work  # noqa: E402
-from benchmarks.tables import RESULTS  # noqa: E402
+import dsfc  # noqa: E402 - behind what it stands beside
 
-FOLDER = HERE / "pictures"
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#666666"
 NAMES = {"s4d": "S4D", "lru": "LRU", "rg_lru": "RG-LRU of Griffin"}
 """Mixers whose spectra are drawn."""
 
+WIDTH, HEIGHT, HEAD, GAP = 800, 252, 26, 20
+"""Of the picture, of its titles, and between two spectra, in its units."""
 
-def draw_spectra() -> Figure:
-    """Eigenvalues of Λ: in the complex plane, and of real ones each over tokens."""
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
-    for axis, (name, title) in zip(figure.subplots(1, 3), NAMES.items(), strict=True):
+
+def style() -> str:
+    """The rules of the pages for spectra, which follow a dark page here too."""
+    lines = (HERE / "_static" / "dsfc.css").read_text(encoding="utf-8").splitlines()
+    own = "\n".join(line for line in lines if line.startswith("svg.spectrum"))
+    dark = "svg { color: #ddd; } svg.spectrum .dots { stroke: #56b4e9; }"
+    screen = f"@media (prefers-color-scheme: dark) {{ {dark} }}"
+    return f"{own}\nsvg {{ font-family: sans-serif; }}\n{screen}"
+
+
+def side_by_side() -> Iterator[str]:
+    """The spectra with their titles, from left to right."""
+    left = 0
+    for name, title in NAMES.items():
         it = dsfc.load(name)
         (values,) = (s.values for s in spectra(it, start(it)))
-        (_plane if np.iscomplexobj(values) else _strip)(axis, values)
-        axis.set_title(title, fontsize=11)
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure
+        drawn = svg(values, f"eigenvalues of {title}")
+        width = int(drawn.split('width="')[1].split('"')[0])
+        middle = left + width // 2
+        yield f'<text x="{middle}" y="16" text-anchor="middle" fill="currentColor">{title}</text>'
+        yield f'<g transform="translate({left} {HEAD})">\n{drawn}\n</g>'
+        left += width + GAP
 
 
-def _plane(axis: Axes, values: Array) -> None:
-    turn = np.linspace(0, 2 * np.pi, 400)
-    axis.plot(np.cos(turn), np.sin(turn), "--", color=GREY, linewidth=0.9)
-    axis.plot(values.real.ravel(), values.imag.ravel(), ".", color=BLUE, markersize=4)
-    axis.set(aspect="equal", xlabel="Re λ", ylabel="Im λ", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
-
-
-def _strip(axis: Axes, values: Array) -> None:
-    ranked = values[:, np.argsort(values.mean(axis=0), kind="stable")]
-    tokens, count = ranked.shape
-    shown = ranked[:, np.linspace(0, count - 1, 16).round().astype(int)]
-    for k, column in enumerate(shown.T):
-        within = k + 0.1 + 0.8 * np.arange(tokens) / tokens
-        axis.plot(within, column, ".", color=BLUE, markersize=3)
-    axis.axhline(1, color=GREY, linewidth=0.9, linestyle="--")
-    axis.set(xlabel="eigenvalues, each over 32 tokens", ylabel="λ", xticks=())
-
-
-def draw_times() -> Figure:
-    """How many times as fast kernels in C are as what people run on a CPU."""
-    rows = [r for r in record.read(RESULTS)["rows"] if r["name"].endswith("_c")]
-    rows = [r for r in rows if "skipped" not in r and len(r["seconds"]) > 1]
-    labels, times = [], []
-    for row in rows:
-        peer = next(name for name in row["seconds"] if name != OURS)
-        labels.append(f"{row['spec']}\nbeside {peer}")
-        ours, theirs = row["seconds"][OURS], row["seconds"][peer]
-        times.append([median(theirs[w.value]) / median(ours[w.value]) for w in Work])
-    figure = Figure(figsize=(10, 0.62 * len(rows) + 1), layout="constrained")
-    axis = figure.subplots()
-    at = np.arange(len(rows))[::-1]
-    for shift, colour, work, column in zip(
-        (0.18, -0.18), (BLUE, ORANGE), Work, np.array(times).T, strict=True
-    ):
-        bars = axis.barh(at + shift, column, 0.34, color=colour, label=work.value)
-        axis.bar_label(bars, [f"{x:.1f}" for x in column], padding=3, fontsize=8)
-    axis.axvline(1, color=GREY, linewidth=0.9, linestyle="--")
-    axis.set_yticks(at, labels, fontsize=8)
-    axis.set(xscale="log", xlabel="times as fast; two threads, float32")
-    axis.set_xlim(0.9, 2 * float(np.max(times)))
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.legend(loc="lower right", frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    return figure
+def picture() -> str:
+    """The whole file."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}">'
+    )
+    return "\n".join((head, f"<style>\n{style()}\n</style>", *side_by_side(), "</svg>\n"))
 
 
 def main() -> None:
-    """Writes all pictures."""
-    mpl.use("Agg")
-    FOLDER.mkdir(exist_ok=True)
-    for name, figure in (("spectra", draw_spectra()), ("times", draw_times())):
-        path = FOLDER / f"{name}.png"
-        figure.savefig(path, dpi=130)
-        print(f"wrote {path.relative_to(HERE.parent)}")
+    """Writes the picture."""
+    path = HERE / "pictures" / "spectra.svg"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(picture(), encoding="utf-8")
+    print(f"wrote {path.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ def tried() -> tuple[str, ...]:
     return tuple(dict.fromkeys(_steps))
 
 
+def unheard(*known: object) -> None:
+    """Takes no note of what a search has found so far: the listener of whoever gives none."""
+
+
 def clear() -> None:
     """Forgets all steps, so that new work reports none of older work."""
     _steps.clear()

@@ -7,19 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dsfc.api.coverage import Call, CallCoverage, Coverage, Runs, coverage
+from dsfc.api.coverage import TARGETS, Call, CallCoverage, Coverage, Runs, on_targets
 from dsfc.api.pipeline import Compilation
-
-TARGETS: Mapping[str, str] = {"c": "C", "triton": "Triton"}
-"""Backend with kernels of its own → what the tables call it."""
 
 Covered = Mapping[str, Coverage]
 """Title of a target → what its kernels run of one mixer."""
-
-
-def covered(it: Compilation) -> Covered:
-    """Returns which calls of a mixer run in the kernels of each target."""
-    return {title: c for name, title in TARGETS.items() for c in coverage(it, name)}
 
 
 def table(mixers: Mapping[str, Compilation]) -> str:
@@ -28,7 +20,7 @@ def table(mixers: Mapping[str, Compilation]) -> str:
     Args:
         mixers: name → its way through the stages; each compiles.
     """
-    rows = {name: covered(it) for name, it in mixers.items()}
+    rows = {name: on_targets(it) for name, it in mixers.items()}
     numbers: dict[str, int] = {}
     lines = [
         f"| [{name}](mixers/{name}.md) | {' | '.join(_cell(c, call) for call in Call)} "
@@ -42,7 +34,7 @@ def table(mixers: Mapping[str, Compilation]) -> str:
 
 def section(it: Compilation) -> str:
     """Returns the table of one mixer, with reasons in its cells."""
-    targets = covered(it)
+    targets = on_targets(it)
     said: dict[tuple[str, ...], list[str]] = {}
     for call in Call:
         cells = tuple(_said(c.of(call)) for c in targets.values())

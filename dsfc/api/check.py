@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dsfc.api.decide import claims as decided
 from dsfc.api.pipeline import Compilation, SpecText
 from dsfc.claims.verdict import Decided, Refuted, Unknown
+from dsfc.current_search import unheard
 from dsfc.diagnostics.catalogue import (
     CacheNote,
     ClaimNote,
@@ -66,10 +67,6 @@ class Checked:
     def errors(self) -> int:
         """How many of the diagnostics are errors."""
         return sum(d.severity == "error" for d in self.diagnostics)
-
-
-def unheard(checked: Checked) -> None:
-    """Takes no note of what is known."""
 
 
 def checked(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -97,6 +97,24 @@ class Coverage:
             call: the kind.
         """
         return self.calls[list(Call).index(call)]
+
+
+TARGETS = {"c": "C", "triton": "Triton"}
+"""Backend with kernels of its own → its title."""
+
+
+def on_targets(compilation: Compilation) -> Mapping[str, Coverage]:
+    """Returns which calls of a mixer run in the kernels of each target, by the target's title.
+
+    Args:
+        compilation: the mixer.
+
+    Raises:
+        DiagnosticError: the mixer does not compile.
+    """
+    return {
+        title: covered for name, title in TARGETS.items() for covered in coverage(compilation, name)
+    }
 
 
 def coverage(compilation: Compilation, backend: str) -> tuple[Coverage, ...]:

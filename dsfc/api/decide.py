@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dsfc.api.pipeline import Compilation
 from dsfc.claims.decide import decide
-from dsfc.claims.decide import unheard as all_unheard
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
+from dsfc.current_search import unheard
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.prover.sizes import NONE_GIVEN
-from dsfc.prover.subsumes import Kinds, kinds, unheard
+from dsfc.prover.subsumes import Kinds, kinds
 from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
@@ -24,7 +24,7 @@ from dsfc.system.ir import System
 def claims(
     compilation: Compilation,
     word: PredicateName | None = None,
-    tell: Callable[[tuple[Decided, ...]], None] = all_unheard,
+    tell: Callable[[tuple[Decided, ...]], None] = unheard,
 ) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
 

@@ -1,4 +1,4 @@
-"""What is proved of the kernels of a mixer."""
+"""Proofs that the kernels of a mixer compute its recurrence."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ what prints it as C or Triton is tested, not proved. What it proves is that the 
 recurrence of the plan's scan, h_i = Λ_i h_{i-1} + B_i u_i and y_i = C_i h_i, from any state, on the
 arguments of the scan's operator. What computes these arguments is tested beside the definition.
 """
-"""What proofs of kernels rest on."""
+"""The assumptions that every proof of a kernel rests on."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelProofs:
-    """What is proved of the kernels of one mixer.
+    """The verdicts on the kernels of one mixer.
 
     Attributes:
         mixer: name of the mixer.
@@ -63,7 +63,7 @@ class KernelProofs:
 
 
 def kernel_proofs(compilation: Compilation, backend: str = "c") -> KernelProofs:
-    """Returns what is proved of the kernels of a mixer, as `dsfc verify --kernels`.
+    """Returns the verdicts on the kernels of a mixer, as `dsfc verify --kernels`.
 
     Args:
         compilation: the mixer.

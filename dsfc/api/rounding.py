@@ -105,7 +105,7 @@ def _rows(
     dtype: str,
     chunk: int | None,
 ) -> list[Row]:
-    """What is certified, and then seen, of all modes in one dtype."""
+    """The rows of all modes in one dtype: bounds first, then the errors that a search sees."""
     rows = [_certified(face, values, box, mode, dtype, chunk) for mode in modes]
     worst = max(rows, key=lambda r: r.bound if r.bound is not None and r.bound < inf else -1.0)
     seen = _search(face, values, box, modes, chunk)
@@ -126,7 +126,7 @@ def _rows(
 def _certified(
     face: Surface, values: Mapping[str, Any], box: Box, mode: str, dtype: str, chunk: int | None
 ) -> Row:
-    """What is certified of one mode in one dtype, before anything is run."""
+    """The bound of one mode in one dtype, before anything is run."""
     try:
         whole = bound(_call(face, values, box, mode, chunk))
         safe = _safe(face, values, box, mode, chunk) if whole.hazards else None

@@ -1,22 +1,19 @@
-"""What the library that comes with dsfc holds: one line of each spec."""
+"""The specs that come with dsfc, each as one line of a list."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dsfc.api.coverage import Call, Runs, coverage
+from dsfc.api.coverage import Call, Runs, on_targets
 from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import Compilation, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
 
-TARGETS = {"c": "C", "triton": "Triton"}
-"""Backend with kernels of its own → its title."""
-
 
 class Kind(StrEnum):
-    """What a shipped spec is for.
+    """The kinds of shipped specs.
 
     MIXER: it compiles.
     BASE: mixers extend it; alone it has no output, or leaves a map open.
@@ -77,6 +74,9 @@ def _line(name: str) -> Shipped:
 
 def _kernels(compilation: Compilation) -> tuple[str, ...]:
     """Titles of the targets whose kernels run a sequence and its gradient."""
-    calls = {title: c for name, title in TARGETS.items() for c in coverage(compilation, name)}
     both = (Call.FORWARD, Call.BACKWARD)
-    return tuple(t for t, c in calls.items() if all(c.of(x).runs is Runs.KERNELS for x in both))
+    return tuple(
+        t
+        for t, c in on_targets(compilation).items()
+        if all(c.of(x).runs is Runs.KERNELS for x in both)
+    )

@@ -93,7 +93,7 @@ def build(
 
 @dataclass(slots=True)
 class _Chart:
-    """What is known so far.
+    """An atlas in the making: the answers so far.
 
     Attributes:
         skipped: why two mixers cannot be put side by side, by their positions.
@@ -173,7 +173,7 @@ class _Chart:
                 yield pair
 
     def _jobs(self, number: int, a: int, b: int, seconds: float) -> Iterator[Job]:
-        """What is still to be asked of a pair."""
+        """The questions about a pair that are still open."""
         question = self.questions[number]
         if question.otherwise and (a, b) in self.settled:
             return

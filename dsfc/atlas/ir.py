@@ -38,7 +38,7 @@ class Found(StrEnum):
 
 
 class Family(StrEnum):
-    """What a pair says, by verdict and by the sizes that it speaks of."""
+    """The families of statements about pairs, by verdict and by the sizes they speak of."""
 
     EQUAL = "equal, for all sizes"
     AT_SIZES = "equal, for the sizes named; others are open"

@@ -37,7 +37,7 @@ def search(question: Question) -> Chain | str:
 
 
 class _Finder:
-    """What is known so far."""
+    """A search for bounds: the steps found so far, and why others were not."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair

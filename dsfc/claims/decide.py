@@ -11,14 +11,11 @@ from dsfc.claims.norm import stable
 from dsfc.claims.same import same
 from dsfc.claims.shape import causal, finite, of_class, time_invariant
 from dsfc.claims.verdict import Decided, Unknown, Verdict
+from dsfc.current_search import unheard
 from dsfc.expr.statements import ClaimStatement, Comparison, Predicate, PredicateName
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 from dsfc.trusted.entries import Obstacle
-
-
-def unheard(decided: tuple[Decided, ...]) -> None:
-    """Takes no note of claims."""
 
 
 def decide(

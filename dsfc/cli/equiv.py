@@ -142,7 +142,10 @@ def equiv(
     modules = {word: lifted(word, arguments, inputs) for word in (a, b) if is_module(word)}
     asking = Asking(form, explain, conditions, (certificate, case_certificate, replay))
     known: list[Callable[[], int]] = []
-    salvage = lambda: known[-1]() if known else None  # noqa: E731
+
+    def salvage() -> int | None:
+        return known[-1]() if known else None
+
     with bounded(f"compare {a} and {b}", salvage=salvage):
         from dsfc import current_span
         from dsfc.api.decide import equivalent

@@ -165,7 +165,7 @@ class _Inverse(_Value):
         self.axes, self._a, self._numbers = axes, a, numbers
 
     @property
-    def array(self) -> Array:  # type: ignore[override]
+    def array(self) -> Array:  # type: ignore[override]  # computed only where it is read
         """The inverse."""
         return self._solved(np.eye(len(self._a), dtype=self._numbers.dtype))
 

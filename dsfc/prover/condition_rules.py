@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from dsfc.prover.condition_text import ConditionText
 from dsfc.prover.subsumes import Kinds
@@ -50,12 +51,10 @@ def layers(kinds: Kinds) -> str:
 
 def without_points(text: str) -> str:
     """Returns a report without the entries of points, which may be hundreds of numbers."""
-    lines = list[str]()
-    for line in text.splitlines():
-        kept = _SHORTER if _ENTRIES.match(line) else line
-        if kept is not _SHORTER or not lines or lines[-1] is not _SHORTER:
-            lines.append(kept)
-    return "".join(f"{line}\n" for line in lines)
+    out = list[str]()
+    for entries, lines in groupby(text.splitlines(), lambda line: bool(_ENTRIES.match(line))):
+        out += [_SHORTER] if entries else lines
+    return "".join(f"{line}\n" for line in out)
 
 
 class Rules:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from dsfc.current_search import begins
+from dsfc.current_search import begins, unheard
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
@@ -50,10 +50,6 @@ SMALL = 48
 
 Tell = Callable[[Verdict, str], None]
 """Takes a verdict as soon as it is found, and what is still to be examined."""
-
-
-def unheard(verdict: Verdict, left: str) -> None:
-    """Takes no note of a verdict."""
 
 
 DIFFER = "the outputs differ as functions of free generators"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from dsfc.current_search import begins
+from dsfc.current_search import begins, unheard
 from dsfc.expr.declarations import Tensor
 from dsfc.expr.tree import Field
 from dsfc.prover.closure import Differs, close
@@ -68,10 +68,6 @@ class Kinds:
     back: Subsumption | None
     slots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     left: str = ""
-
-
-def unheard(kinds: Kinds) -> None:
-    """Takes no note of what is known."""
 
 
 def kinds(

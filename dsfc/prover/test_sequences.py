@@ -57,31 +57,6 @@ TRIED = 3
 """Combinations of one ideal that the kernel is asked about."""
 
 
-def no_instance_by_plain_sequences(
-    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN, points: int = PLAIN
-) -> Certificate | str:
-    """Returns a certificate that a is no case of b by a plain point, or why there is none.
-
-    Where b has slots, they are functions of the whole history.
-
-    Args:
-        claim: the two systems and their names.
-        fixed_sizes: sizes that some axes have.
-        points: how many are tried at the same sizes.
-
-    Raises:
-        Obstacle: one of the systems cannot be written out.
-        ValueError: the systems cannot be put side by side.
-    """
-    (locality, *_), at_sizes = _asked(claim, fixed_sizes)
-    small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
-    for at in (at_sizes[0], *small):
-        certificate = _plain(replace(at, locality=locality), points)
-        if certificate is not None:
-            return certificate
-    return "the second may follow on all short sequences that were tried"
-
-
 def no_instance_by_test_sequences(
     claim: Claim,
     fixed_sizes: Mapping[str, int] = NONE_GIVEN,
@@ -102,10 +77,12 @@ def no_instance_by_test_sequences(
         Obstacle: one of the systems cannot be written out.
         ValueError: the systems cannot be put side by side.
     """
-    plain = no_instance_by_plain_sequences(claim, fixed_sizes, points)
-    if isinstance(plain, Certificate):
-        return plain
     depths, at_sizes = _asked(claim, fixed_sizes)
+    small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
+    for at in (at_sizes[0], *small):
+        certificate = _plain(replace(at, locality=depths[0]), points)
+        if certificate is not None:
+            return certificate
     left = work
     for (count, length), locality, at, draw in product(SHAPES, depths, at_sizes, range(DRAWS)):
         budget = Budget(min(ONE_IDEAL, left))

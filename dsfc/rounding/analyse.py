@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What is certified of a call.
+    """The certified bound of a call.
 
     Attributes:
         error: by how much each entry of the output may be off, float64.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dsfc.rounding.arithmetic import Fresh
-from dsfc.rounding.enclosure import Enclosure, computed, enclose, outward
+from dsfc.rounding.enclosure import Enclosure, computed, each, enclose, outward
 from dsfc.rounding.products import product
 from dsfc.rounding.units import ULPS, least, unit, wide
 
@@ -39,7 +39,7 @@ def _factors(score: Enclosure, seen: Tensor, rescaled: int) -> tuple[Tensor, Ten
 
 def softmax(score: Enclosure, dim: int, dtype: torch.dtype) -> tuple[Enclosure, Fresh]:
     """Weights that are positive and add up to 1; a score of minus infinity counts for nothing."""
-    moved = Enclosure(tuple(x.movedim(dim, -1) for x in score.parts), score.dtype)  # type: ignore[arg-type]
+    moved = each(lambda x: x.movedim(dim, -1), score)
     a, b, _ = moved.parts
     seen, keys = b > -torch.inf, a.shape[-1]
     passed, fresh = _factors(moved, seen, 0)

@@ -60,16 +60,10 @@ class Enclosure(Tensor):
 def enclose(parts: Iterable[Tensor], dtype: torch.dtype, copied: bool = False) -> Enclosure:
     """Returns an enclosure; where a part is not a number, nothing is known."""
     a, b, error = parts
-    if dtype.is_complex:
-        lost = a.isnan() | b.isnan() | error.isnan()
-        if bool(lost.any()):
-            a = torch.where(lost, torch.zeros_like(a), a)
-            b, error = (x.masked_fill(lost, torch.inf) for x in (b, error))
-    else:
-        lost = a.isnan() | b.isnan() | error.isnan()
-        if bool(lost.any()):
-            a, b = a.masked_fill(lost, -torch.inf), b.masked_fill(lost, torch.inf)
-            error = error.masked_fill(lost, torch.inf)
+    lost = a.isnan() | b.isnan() | error.isnan()
+    if bool(lost.any()):
+        a = a.masked_fill(lost, 0 if dtype.is_complex else -torch.inf)
+        b, error = (x.masked_fill(lost, torch.inf) for x in (b, error))
     return Enclosure((a, b, error), dtype, copied)
 
 

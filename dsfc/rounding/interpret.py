@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -115,9 +115,10 @@ class Interpreter(TorchDispatchMode):
 
     def place(self) -> Place:
         """The line of the module that runs."""
-        frame, file = sys._getframe(1), self._module.__file__
+        frame: FrameType | None = sys._getframe(1)
+        file = self._module.__file__
         while frame is not None and frame.f_code.co_filename != file:
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         if frame is None:
             return Place("", 0, "")
         text = linecache.getline(str(file), frame.f_lineno).strip()

@@ -1,4 +1,4 @@
-"""What is certified of a module's rounding errors, as text and as JSON."""
+"""The bounds on the rounding errors of a module, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is certified of a mixer.
+    """The bounds of a mixer, in each mode and dtype.
 
     Attributes:
         mixer: its name.

@@ -10,6 +10,7 @@ something other than 0 in a part of A that has no zero divisors.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from dsfc.trusted.generator_names import LONGEST_LAG, lags, shifted
 from dsfc.trusted.polynomial import IMAGINARY, POLYNOMIAL_ZERO, Polynomial, Quotient, generator
@@ -46,12 +47,12 @@ class Roots:
         for by in range(1 + min(lags(frozenset({name})), default=0)):
             known = self._known.get(shifted(name, -by))
             if known is not None:
-                return known[0], known[1].renamed(lambda g: shifted(g, by))  # noqa: B023
+                return known[0], known[1].renamed(partial(shifted, by=by))
         # A root that was met at an earlier token only.
         for by in range(1, LONGEST_LAG - max(lags(frozenset({name})), default=LONGEST_LAG) + 1):
             known = self._known.get(shifted(name, by))
             if known is not None:
-                return known[0], known[1].renamed(lambda g: shifted(g, -by))  # noqa: B023
+                return known[0], known[1].renamed(partial(shifted, by=-by))
         return None
 
     def reduced(self, q: Quotient) -> Quotient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -54,3 +55,10 @@ def test_every_command_and_option_is_there() -> None:
     for name, rest in lines:
         known = {o for p in commands.commands[name].params for o in p.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= known, name
+
+
+@pytest.mark.ci
+def test_the_spectra_are_those_of_the_specs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "docs"))
+    drawn = importlib.import_module("pictures").picture()
+    assert (root / "docs" / "pictures" / "spectra.svg").read_text(encoding="utf-8") == drawn

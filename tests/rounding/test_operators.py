@@ -63,7 +63,7 @@ def _written(x: Tensor, y: Tensor) -> Tensor:
 @pytest.fixture
 def module() -> ModuleType:
     made = ModuleType("operators")
-    made.NAMESPACE, made.__file__ = "none", __file__  # type: ignore[attr-defined]
+    vars(made).update(NAMESPACE="none", __file__=__file__)
     return made
 
 

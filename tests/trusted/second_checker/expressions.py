@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from math import factorial
@@ -44,7 +45,7 @@ class Arrays:
         return self.functions.atom(where, real=real, positive=positive, unit=unit)
 
 
-class Walk:
+class Walk(ABC):
     """Expressions of one mixer at one token.
 
     Attributes:
@@ -249,5 +250,6 @@ class Walk:
     def _own(self, it: Any, at: At) -> At:
         return {a: at[a] for a in self.document.names(it["axes"])}
 
+    @abstractmethod
     def defined(self, name: str, at: At, token: int) -> Value:
-        raise NotImplementedError
+        """The value of what is neither an input nor a stream that is the same at all tokens."""
