@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dsfc.papers import Paper
 from dsfc.source import NOWHERE, Span
 
 
@@ -329,7 +330,15 @@ class Claim:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`paper "authors", year, "title", arXiv "number"  "equation"`."""
+
+    paper: Paper
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim | Citation
 
 
 # Units

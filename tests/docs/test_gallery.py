@@ -89,7 +89,7 @@ def test_a_page_holds_what_the_compiler_says(gallery) -> None:
     page = gallery.pages.page("linear_rnn")
     assert r"\Lambda_i &= A" in page
     assert "**proved** `time_invariant`" in page and "**refuted** `stable`" in page
-    assert "| `chunked` |" in page and "<svg" in page and "P1: Gupta" in page
+    assert "| `chunked` |" in page and "<svg" in page and "Gupta et al. 2022: Gupta" in page
 
 
 def test_every_spec_has_a_page(gallery) -> None:
