@@ -117,6 +117,6 @@ def parsed_authors(text: str) -> tuple[tuple[str, ...], bool] | None:
     Args:
         text: names with commas between them, `et al.` behind the last where the list goes on.
     """
-    names = text.removesuffix(OTHERS)
+    names = text.removesuffix(f" {OTHERS}")
     authors = tuple(name.strip() for name in names.split(","))
-    return (authors, names != text) if all(authors) else None
+    return (authors, names != text) if all(authors) and OTHERS not in authors else None

@@ -52,7 +52,7 @@ class HeaderText:
         facts.append(f"Gauge {gauge(self.plan)}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append("All arguments and states have gradients.")
-        papers = [paragraph(_plain(p), "    ", "- ") for p in self.papers]
+        papers = [paragraph(_plain(p), "  ", "- ") for p in self.papers]
         return [
             *(["\n".join(["Papers:", "", *papers])] if papers else []),
             f"Derived from {_plain(self.source)}:\n\n{system}",

@@ -332,9 +332,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`paper "authors", year, "title", arXiv "number"  "equation"`."""
+    """`paper "authors", year, "title", arXiv "number"  "equation"`.
+
+    Attributes:
+        paper: what it says.
+        register: where it names who keeps the paper; None where it does not.
+    """
 
     paper: Paper
+    register: Span | None = field(default=None, compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

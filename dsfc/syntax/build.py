@@ -6,7 +6,6 @@ numbers become exact, and the height of expressions is bounded, so that later st
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -23,7 +22,8 @@ from dsfc.syntax.letters import fold
 _COMPARISONS = {"≤": ast.CmpOp.LE, "≥": ast.CmpOp.GE} | {str(op): op for op in ast.CmpOp}
 
 Parsed = Tree[Token]
-_YEAR = r"(?a:1[6-9]\d\d|2\d\d\d)"
+_YEARS = (1600, 2999)
+"""Between which a paper has appeared."""
 
 
 class Builder:
@@ -106,7 +106,8 @@ class Builder:
                 relation, *when = (self._expr(kid) for kid in _trees(tree))
                 return ast.Claim(relation, tuple(when), span)
             case "paper":
-                return ast.Citation(self._paper(kids), span)
+                registers = (self._token_span(token) for token in _tokens(tree, "NAME"))
+                return ast.Citation(self._paper(tree), next(registers, None), span)
         raise AssertionError(tree.data)
 
     def _dim(self, tree: Parsed) -> ast.Dim:
@@ -139,27 +140,23 @@ class Builder:
         drift, step = (self._value(part) for part in _trees(tree))
         return ast.Flow(state, drift, rule, step, self._provenance(tree.children), self._span(tree))
 
-    def _paper(self, kids: Sequence[Token | Parsed]) -> Paper:
+    def _paper(self, tree: Parsed) -> Paper:
         """A paper; what is wrong with it is reported, and something near stands in its place."""
-        strings = [_token(kid) for kid in kids if _is([kid], "STRING")]
-        years = [_token(kid) for kid in kids if _is([kid], "NUMBER")]
-        registers = [_token(kid) for kid in kids if _is([kid], "NAME")]
-        names, title, *rest = strings
+        names, title, *rest = _tokens(tree, "STRING")
+        (year,), registers = _tokens(tree, "NUMBER"), list(_tokens(tree, "NAME"))
         authors = parsed_authors(names[1:-1])
         if authors is None:
             problem = "write the family names of the authors with commas between them"
             self._bad_paper(names, problem)
         if not title[1:-1].strip():
             self._bad_paper(title, "the title is missing")
-        (year,) = years
-        dated = re.fullmatch(_YEAR, str(year)) is not None
-        if not dated:
+        number = Fraction(str(year))
+        if number.denominator != 1 or not _YEARS[0] <= number <= _YEARS[1]:
             self._bad_paper(year, f"`{year}` is not the year of a paper")
         identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
         place = rest[0][1:-1] if rest else None
         known, others = authors or (("",), False)
-        number = int(year) if dated else 0
-        return Paper(known, others, number, title[1:-1], identifier, place)
+        return Paper(known, others, int(number), title[1:-1], identifier, place)
 
     def _identifier(self, register: Token, value: Token) -> Identifier | None:
         if str(register) not in tuple(Register):
