@@ -21,7 +21,7 @@ from dsfc.expr.table import TABLE
 
 KEYWORDS = (
     "mixer modifier on extends dims heads input param buffer state abstract const each by use "
-    "claim when and complex positive nonneg unit nonzero backward"
+    "claim when and paper complex positive nonneg unit nonzero backward"
 )
 
 
