@@ -15,6 +15,10 @@ OTHERS = "et al."
 """What stands behind the last author of a list that goes on."""
 
 
+YEARS = range(1600, 3000)
+"""In which a paper may have appeared."""
+
+
 class Register(StrEnum):
     """Who keeps a paper under its identifier, as a spec spells it."""
 
@@ -103,6 +107,17 @@ class Paper:
     def named(self) -> str:
         """The authors as a spec writes them."""
         return ", ".join(self.authors) + (f" {OTHERS}" if self.others else "")
+
+    @property
+    def writable(self) -> bool:
+        """Whether a spec can name it: its parts have the forms that they are read in."""
+        kept = self.identifier
+        return (
+            parsed_authors(self.named) == (self.authors, self.others)
+            and self.year in YEARS
+            and bool(self.title.strip())
+            and (kept is None or FORMS[kept.register][0].fullmatch(kept.value) is not None)
+        )
 
     def __str__(self) -> str:
         """The reference in one line."""

@@ -98,7 +98,7 @@ class Entry:
 
     @cached_property
     def papers(self) -> tuple[Paper, ...]:
-        """The papers that it names, or else its base."""
+        """The papers that it names."""
         return shipped_papers(self.name)
 
     @cached_property

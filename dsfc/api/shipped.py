@@ -11,9 +11,8 @@ from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import Compilation, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
-from dsfc.mixer.library import Library
-from dsfc.mixer.merge import papers
 from dsfc.papers import Paper
+from dsfc.syntax import ast
 
 
 class Kind(StrEnum):
@@ -41,7 +40,7 @@ class Shipped:
         kind: what it is for.
         structure: the class of its transition, such as `scalar`; empty where it has no system.
         state: how many numbers its state has, as an expression in its axes; empty likewise.
-        papers: that it is of, the original first; those of its base where it names none.
+        papers: that it is of, the original first.
         kernels: titles of the targets whose kernels run every scan of it, both ways.
     """
 
@@ -88,10 +87,7 @@ def shipped_papers(name: str) -> tuple[Paper, ...]:
     Raises:
         DiagnosticError: E-FILE, there is no such spec.
     """
-    spec, library = read(name).spec, Library()
-    home = library.home(spec)
-    unit = library.mixer(name, home) or library.modifier(name, home)
-    return () if unit is None else papers(unit, library)
+    return tuple(paper for unit in read(name).spec.units for paper in ast.papers(unit))
 
 
 def _kernels(compilation: Compilation) -> tuple[str, ...]:

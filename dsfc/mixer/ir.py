@@ -113,7 +113,7 @@ class Mixer:
         output: name of the output definition or state ("y").
         claims: as written, not yet typed.
         rewrites: what `extends`, overrides and `use` replaced, in order.
-        papers: its own, the original first; those of its base where it names none.
+        papers: that its own text names, the original first; those of its bases are not its own.
         span: where the mixer stands in its text.
     """
 

@@ -7,16 +7,15 @@ other way round; only a declared state and its update live side by side.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from dsfc.diagnostics.catalogue import Base, NameClash
 from dsfc.diagnostics.report import Label, Reporter, nearest
 from dsfc.limits import Limits
 from dsfc.mixer.ir import Rewrite
-from dsfc.mixer.library import Found, FoundModifier, Home, Library
+from dsfc.mixer.library import Found, Home, Library
 from dsfc.mixer.rules.names import check_names, spelled
-from dsfc.papers import Paper
 from dsfc.syntax import ast
 
 Update = ast.Def | ast.Flow
@@ -55,7 +54,6 @@ class Program:
     """A mixer before any name is looked up; the working table of the merge.
 
     Attributes:
-        papers: those of the last text in the chain that names any.
         own: names that the mixer's own text declares or defines (not its bases).
         uses: `use` lines in textual order, each with the place it was written in.
         modified: `use` lines that were applied, each with its modifier.
@@ -70,7 +68,6 @@ class Program:
     functions: dict[str, ast.FunDef] = field(default_factory=dict)
     updates: dict[str, Update] = field(default_factory=dict)
     claims: list[ast.Claim] = field(default_factory=list)
-    papers: tuple[Paper, ...] = ()
     rewrites: list[Rewrite] = field(default_factory=list)
     uses: list[tuple[ast.Use, Home]] = field(default_factory=list)
     modified: list[tuple[ast.Use, ast.ModifierUnit]] = field(default_factory=list)
@@ -104,7 +101,6 @@ def merge(unit: Found, library: Library, reporter: Reporter) -> Program:
     before = len(reporter)
     chain = _chain(unit, library, reporter)
     program.complete = len(reporter) == before
-    program.papers = _papers(part.unit for part in reversed(chain))
     for position, part in enumerate(chain):
         check_names(part.unit.items, reporter)
         if position:
@@ -113,26 +109,6 @@ def merge(unit: Found, library: Library, reporter: Reporter) -> Program:
             )
         _lay(part, program)
     return program
-
-
-def papers(unit: Found | FoundModifier, library: Library) -> tuple[Paper, ...]:
-    """Returns the papers that a unit names, or else those of the nearest base that names any.
-
-    A unit that is wrong in other ways has its papers too.
-
-    Args:
-        unit: the mixer or modifier and the place it was found in.
-        library: where bases are looked up.
-    """
-    if isinstance(unit, FoundModifier):
-        return _papers((unit.unit,))
-    return _papers(part.unit for part in reversed(_chain(unit, library, Reporter())))
-
-
-def _papers(units: Iterable[ast.Unit]) -> tuple[Paper, ...]:
-    """The papers of the first of some units that names any."""
-    own = (tuple(i.paper for i in u.items if isinstance(i, ast.Citation)) for u in units)
-    return next(filter(None, own), ())
 
 
 def _chain(unit: Found, library: Library, reporter: Reporter) -> list[Found]:

@@ -375,6 +375,11 @@ class ModifierUnit:
 Unit = MixerUnit | ModifierUnit
 
 
+def papers(unit: Unit) -> tuple[Paper, ...]:
+    """Returns the papers that a unit names, in the order of the text."""
+    return tuple(item.paper for item in unit.items if isinstance(item, Citation))
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """A comment with its `#`, for the formatter; `own_line` if nothing stands before it."""

@@ -14,7 +14,7 @@ from lark import Token, Tree
 from dsfc.diagnostics.catalogue import BadPaper, Limit, SyntaxProblem
 from dsfc.diagnostics.report import Reporter, nearest
 from dsfc.limits import Limits
-from dsfc.papers import FORMS, Identifier, Paper, Register, parsed_authors
+from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register, parsed_authors
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import fold
@@ -22,8 +22,6 @@ from dsfc.syntax.letters import fold
 _COMPARISONS = {"≤": ast.CmpOp.LE, "≥": ast.CmpOp.GE} | {str(op): op for op in ast.CmpOp}
 
 Parsed = Tree[Token]
-_YEARS = (1600, 2999)
-"""Between which a paper has appeared."""
 
 
 class Builder:
@@ -151,7 +149,7 @@ class Builder:
         if not title[1:-1].strip():
             self._bad_paper(title, "the title is missing")
         number = Fraction(str(year))
-        if number.denominator != 1 or not _YEARS[0] <= number <= _YEARS[1]:
+        if number not in YEARS:
             self._bad_paper(year, f"`{year}` is not the year of a paper")
         identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
         place = rest[0][1:-1] if rest else None

@@ -35,8 +35,8 @@ def format_spec(spec: ast.Spec, *, ascii: bool = False) -> str:
         ascii: spell Greek letters and signs in ASCII (comments and strings stay as they are).
 
     Raises:
-        ValueError: if the tree was built by a program and has a string, number or operand that no
-            text can have.
+        ValueError: if the tree was built by a program and has a string, number, paper or operand that
+            no text can have.
     """
     return _Writer(spec.comments, _Printer(ascii)).spec(spec)
 
@@ -283,6 +283,8 @@ class _Writer:
 
 def _citation(paper: Paper) -> str:
     """A paper; its title, and then what keeps it, on a line of its own where one is too long."""
+    if not paper.writable:
+        raise ValueError("a paper has authors, a year, a title and an identifier of its form")
     kept, place = paper.identifier, paper.place
     head, title = f"paper {_string(paper.named)}, {paper.year}", _string(paper.title)
     rest = [] if kept is None else [f"{kept.register} {_string(kept.value)}"]
