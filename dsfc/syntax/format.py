@@ -35,8 +35,8 @@ def format_spec(spec: ast.Spec, *, ascii: bool = False) -> str:
         ascii: spell Greek letters and signs in ASCII (comments and strings stay as they are).
 
     Raises:
-        ValueError: if the tree was built by a program and has a string, number, paper or operand that
-            no text can have.
+        ValueError: if the tree was built by a program and has a string, number, paper or operand
+            that no text can have.
     """
     return _Writer(spec.comments, _Printer(ascii)).spec(spec)
 
