@@ -202,6 +202,7 @@ def _sections(e: Entry) -> Iterator[str]:
     yield _facts(e)
     yield "## Formula"
     yield _formula(e.system)
+    yield _in_print(e)
     yield _spec(e)
     if e.refused:
         yield "## Why it does not compile"
@@ -272,6 +273,13 @@ def _formula(system: System) -> str:
         left = latex_name(d.name, "i") if d.value.time or d.update else latex_name(d.name)
         rows.append(f"{left} &= {notation.expr(d.value)}")
     return _aligned(rows)
+
+
+def _in_print(e: Entry) -> str:
+    """Where the formulas stand in its papers, as far as the spec says so."""
+    found = paper_pages.labelled(e.name)
+    shown = "; ".join(f"`{name}`, {_escaped(where)}" for name, where in found)
+    return f"In print: {shown}." if shown else ""
 
 
 def _aligned(rows: list[str]) -> str:

@@ -10,6 +10,7 @@ from dsfc.api.pipeline import read
 from dsfc.api.shipped import shipped_papers
 from dsfc.papers import Paper
 from dsfc.syntax import ast
+from dsfc.syntax.letters import unfold
 
 Cited = tuple[tuple[Paper, ...], tuple[str, ...]]
 """The papers that a spec names, and what its definitions say they are of."""
@@ -48,9 +49,18 @@ def cited() -> dict[str, Cited]:
 
 
 def _labels(name: str) -> tuple[str, ...]:
+    return tuple(label for _, label in labelled(name))
+
+
+def labelled(name: str) -> tuple[tuple[str, str], ...]:
+    """Returns the definitions of a shipped spec that say where in a paper they stand, and where.
+
+    Args:
+        name: of the spec.
+    """
     items = (item for unit in read(name).spec.units for item in unit.items)
-    labels = (i.provenance for i in items if isinstance(i, ast.Def | ast.FunDef | ast.Flow))
-    return tuple(label.text for label in labels if label is not None)
+    labels = (i for i in items if isinstance(i, ast.Def | ast.FunDef | ast.Flow))
+    return tuple((unfold(i.name.text), i.provenance.text) for i in labels if i.provenance)
 
 
 def wrong(specs: Mapping[str, Cited]) -> list[str]:
