@@ -117,7 +117,8 @@ def _sections() -> Iterator[str]:
             yield f"### {e.name}"
             specs = ", ".join(f"[{s}](mixers/{s}.md)" for s in e.row.get("specs", ()))
             about = f" Of {specs}." if specs else ""
-            yield f"{e.row['where']}. {e.said} {e.shown}{about}"
+            where = e.row["where"]
+            yield f"{where[0].upper()}{where[1:]}. {e.said} {e.shown}{about}"
             if e.forms:
                 yield e.forms
 
