@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from urllib.parse import quote
 
 OTHERS = "et al."
 """What stands behind the last author of a list that goes on."""
@@ -27,8 +28,9 @@ class Register(StrEnum):
     URL = "url"
 
 
-_ARXIV_BY_MONTH = r"\d\d(?:0[1-9]|1[0-2])\.\d{4,5}"
-_ARXIV_BY_ARCHIVE = r"[a-z]+(?:-[a-z]+)?(?:\.[A-Z]{2})?/\d\d(?:0[1-9]|1[0-2])\d{3}"
+_MONTH = r"(?:0[1-9]|1[0-2])"
+_ARXIV_BY_MONTH = rf"(?:0[7-9]|1[0-4]){_MONTH}\.\d{{4}}|(?:1[5-9]|[2-8]\d){_MONTH}\.\d{{5}}"
+_ARXIV_BY_ARCHIVE = rf"[a-z]+(?:-[a-z]+)?(?:\.[A-Z]{{2}})?/(?:9\d|0[0-7]){_MONTH}\d{{3}}"
 FORMS: Mapping[Register, tuple[re.Pattern[str], str, str]] = MappingProxyType(
     {
         Register.ARXIV: (
@@ -50,7 +52,8 @@ FORMS: Mapping[Register, tuple[re.Pattern[str], str, str]] = MappingProxyType(
 )
 """Register → what identifiers look like, an example, and what makes one an address.
 
-Old identifiers of arXiv name the archive, as `cs/0112017`; new ones begin with year and month.
+Until 2007 identifiers of arXiv named the archive, as `cs/0112017`; since then they begin with year
+and month, and have a number of four digits behind them, or five since 2015.
 """
 
 
@@ -68,8 +71,9 @@ class Identifier:
 
     @property
     def link(self) -> str:
-        """The address that leads to the paper."""
-        return FORMS[self.register][2] + self.value
+        """The address that leads to the paper, without signs that end one in a text."""
+        kept = FORMS[self.register][2]
+        return kept + quote(self.value, safe="/:;+") if kept else self.value
 
     def __str__(self) -> str:
         """The identifier as references print it: `arXiv:2312.06635`."""

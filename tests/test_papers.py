@@ -61,4 +61,6 @@ def test_an_identifier_is_a_link() -> None:
     links = {r: Identifier(r, example).link for r, (_, example, _) in FORMS.items()}
     assert links[Register.ARXIV] == "https://arxiv.org/abs/2312.06635"
     assert links[Register.DOI] == "https://doi.org/10.1162/neco.1997.9.8.1735"
+    odd = Identifier(Register.DOI, "10.1000/a(b)<c>#[d];2-e").link
+    assert odd == "https://doi.org/10.1000/a%28b%29%3Cc%3E%23%5Bd%5D;2-e"
     assert links[Register.URL] == "https://openreview.net/forum?id=P1TCHxJwLB"
