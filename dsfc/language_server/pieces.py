@@ -1,0 +1,170 @@
+"""What can be read of a text that has mistakes of writing, mixer by mixer.
+
+A text is cut before each header. What cannot be parsed in a piece is left empty, so a mistake takes
+its own line from the tree and nothing else; a brace that is missing takes none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.limits import Limits
+from dsfc.source import Source, Span
+from dsfc.syntax import ast
+from dsfc.syntax.parse import IllegalCharacters, parse
+
+_HEADER = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+\w+", re.MULTILINE)
+_HEAD = re.compile(r"[^\n{#\"]*(?:\"[^\"\n]*\"[^\n{#\"]*)?\{?")
+_SHORT = re.compile(r"\s*(?:mixer\s+\w+|modifier\s+\w+\s+on\s+\w+)")
+_KEYWORD = re.compile(rf"\s*({'|'.join(ast.DeclKind)})\b")
+_MORE = re.compile(rf"(?!{_KEYWORD.pattern})[ \t]*(?=\w[^:=(\n]*:)")
+"""Blanks before what goes on declaring, with the keyword of a line above."""
+_USUAL = "param"
+"""The keyword of a line that goes on, where none can be read above it."""
+_HIDDEN = re.compile(r'#[^\n]*|"[^"\n]*"')
+_ROUNDS = 3
+"""How often the lines with mistakes are left out before the whole body is."""
+_TEXTS = 8
+"""Texts that are remembered: an editor asks several things of each."""
+_KNOWN = 256
+"""Pieces that are remembered: a change leaves the others of a text as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text and its tree.
+
+    Attributes:
+        start: the offset of the part.
+        spec: its tree; spans count from `start`.
+    """
+
+    start: int
+    spec: ast.Spec
+
+    def place(self, source: Source, span: Span) -> Span:
+        """Returns a span of the tree as one of the text."""
+        return source.span(self.start + span.start, min(self.start + span.end, len(source.text)))
+
+
+@lru_cache(maxsize=_TEXTS)
+def pieces(source: Source, limits: Limits) -> tuple[Piece, ...]:
+    """Returns the mixers and modifiers of a text, each as far as it can be read.
+
+    Args:
+        source: the text, with mistakes or without.
+        limits: bounds on size; of a text beyond them nothing is read.
+    """
+    if len(source.text) > limits.bytes:
+        return ()
+    edges = [*(header.start() for header in _HEADER.finditer(source.text)), len(source.text)]
+    return tuple(
+        Piece(start, _read(source.text[start:end], limits)) for start, end in pairwise(edges)
+    )
+
+
+@lru_cache(maxsize=_KNOWN)
+def _read(text: str, limits: Limits) -> ast.Spec:
+    try:
+        return parse(Source("<piece>", _closed(text)), limits)
+    except IllegalCharacters as e:
+        return e.spec
+    except DiagnosticError:
+        code = _one_body(text)
+    for _ in range(_ROUNDS):
+        try:
+            return parse(Source("<piece>", code), limits)
+        except IllegalCharacters as e:
+            return e.spec
+        except DiagnosticError as e:
+            code = _without(code, e.diagnostics)
+    return _bare(text, limits)
+
+
+def _closed(text: str) -> str:
+    """The text with the braces behind it that it lacks."""
+    code = _HIDDEN.sub("", text)
+    return f"{text}\n{'}' * (code.count('{') - code.count('}'))}"
+
+
+def _one_body(text: str) -> str:
+    """The text with the braces of one body: behind its header and at its end."""
+    line, _, rest = text.partition("\n")
+    head = _header(line)
+    shown = head if head.endswith("{") else f"{head}{{"
+    code = _HIDDEN.sub(_blank, f"{line}\n{rest}")[len(shown) :]
+    return f"{shown}{re.sub('[{}]', ' ', code)}\n}}"
+
+
+def _blank(hidden: re.Match[str]) -> str:
+    return " " * len(hidden.group())
+
+
+def _header(line: str) -> str:
+    """The header that a line begins with, its brace too."""
+    head = _HEAD.match(line)
+    return "" if head is None else head.group()
+
+
+def _without(text: str, mistakes: Iterable[Diagnostic]) -> str:
+    """The text with the lines of mistakes left empty, but for its header and its last brace."""
+    lines = text.split("\n")
+    above_each = _going_on(lines)
+    for mistake in mistakes:
+        number, column = mistake.span.line - 1, mistake.span.column - 1
+        # What is unfinished is found at the token behind it, which may begin a later line.
+        unfinished = not lines[number][:column].strip()
+        above = max((k for k in range(number) if lines[k].strip()), default=number)
+        for k in {number, above} if unfinished else {number}:
+            if k == 0:
+                lines[0] = _shortened(lines[0], column if number == 0 else len(lines[0]))
+            elif k < len(lines) - 1:
+                lines[k] = " " * len(lines[k])
+    _begin_again(lines, above_each)
+    return "\n".join(lines)
+
+
+def _shortened(line: str, column: int) -> str:
+    """The first line up to its brace; without base and provenance, where the mistake is in them."""
+    head, short = _header(line), _SHORT.match(line)
+    if column < len(head) and short is not None:
+        head = f"{short.group().ljust(len(head) - 1)}{{"
+    return head.ljust(len(line))
+
+
+def _going_on(lines: list[str]) -> dict[int, str]:
+    """The lines that go on declaring, each with the keyword of the line above that began it."""
+    keyword, above = _USUAL, {}
+    for number, line in enumerate(lines):
+        begun = _KEYWORD.match(line)
+        if begun is not None:
+            keyword = begun[1]
+        elif _MORE.match(line):
+            above[number] = keyword
+    return above
+
+
+def _begin_again(lines: list[str], above: dict[int, str]) -> None:
+    """Writes the keyword before what goes on declaring, where the lines above are gone."""
+    declaring = False
+    for number, line in enumerate(lines):
+        more = _MORE.match(line)
+        word = f"{above.get(number)} "
+        if more is not None and number in above and not declaring and len(word) <= more.end():
+            lines[number] = f"{word.rjust(more.end())}{line[more.end() :]}"
+        if line.strip():
+            declaring = more is not None or _KEYWORD.match(line) is not None
+
+
+def _bare(text: str, limits: Limits) -> ast.Spec:
+    """A unit of which nothing but the name can be read."""
+    short = _SHORT.match(text)
+    try:
+        return parse(Source("<piece>", f"{'' if short is None else short.group()} {{\n}}"), limits)
+    except DiagnosticError:
+        return ast.Spec(())
