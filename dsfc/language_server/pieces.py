@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
+from dsfc.syntax.grammar import reserved
+from dsfc.syntax.lex import KEYWORDS
 from dsfc.syntax.parse import IllegalCharacters, parse
 
 _HEADER = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+\w+", re.MULTILINE)
@@ -24,6 +26,8 @@ _SHORT = re.compile(r"\s*(?:mixer\s+\w+|modifier\s+\w+\s+on\s+\w+)")
 _KEYWORD = re.compile(rf"\s*({'|'.join(ast.DeclKind)})\b")
 _MORE = re.compile(rf"(?!{_KEYWORD.pattern})[ \t]*(?=\w[^:=(\n]*:)")
 """Blanks before what goes on declaring, with the keyword of a line above."""
+_JOINS = re.compile(r"[-+*/·.⊗×^<>≤≥=~,:]\s*(?:#.*)?$")
+"""The end of a line that goes on in the next."""
 _USUAL = "param"
 """The keyword of a line that goes on, where none can be read above it."""
 _HIDDEN = re.compile(r'#[^\n]*|"[^"\n]*"')
@@ -117,16 +121,44 @@ def _without(text: str, mistakes: Iterable[Diagnostic]) -> str:
     above_each = _going_on(lines)
     for mistake in mistakes:
         number, column = mistake.span.line - 1, mistake.span.column - 1
-        # What is unfinished is found at the token behind it, which may begin a later line.
-        unfinished = not lines[number][:column].strip()
-        above = max((k for k in range(number) if lines[k].strip()), default=number)
-        for k in {number, above} if unfinished else {number}:
+        for k in _wrong(lines, number, column):
             if k == 0:
                 lines[0] = _shortened(lines[0], column if number == 0 else len(lines[0]))
             elif k < len(lines) - 1:
                 lines[k] = " " * len(lines[k])
     _begin_again(lines, above_each)
     return "\n".join(lines)
+
+
+def _wrong(lines: list[str], number: int, column: int) -> set[int]:
+    """The lines of an item in which a mistake was found at a place.
+
+    What is unfinished is found at a token behind it, which may stand in a later line: an item of
+    its own is right then.
+    """
+    wrong = {number}
+    above = _above(lines, number)
+    own = _item().match(lines[number]) is not None
+    if not own and not lines[number][:column].strip():
+        wrong.add(above)
+    elif own and _JOINS.search(lines[above]) and above != number:
+        wrong = {above}
+    while _JOINS.search(lines[above]) and above != number:
+        wrong.add(above)
+        number, above = above, _above(lines, above)
+    return wrong
+
+
+@cache
+def _item() -> re.Pattern[str]:
+    """What an item begins with: a keyword, or a name with what it is defined by."""
+    words = "|".join(sorted(word for kind in KEYWORDS for word in reserved(kind)))
+    return re.compile(rf"\s*(?:(?:{words})\b|\w+'?\s*(?:\([\w, ]*\)\s*)?=(?!=))")
+
+
+def _above(lines: list[str], number: int) -> int:
+    """The last line above that is not empty; the line itself where there is none."""
+    return max((k for k in range(number) if lines[k].strip()), default=number)
 
 
 def _shortened(line: str, column: int) -> str:

@@ -22,7 +22,8 @@ _EXAMPLE = re.compile(r"`(\w+[\[(][^`]*)`")
 """A call in the meaning of a form."""
 _GROUP = re.compile(r"\[([^\]]*)\]|\(([^)]*)\)")
 _COMPARES = re.compile("[<>≤≥]")
-_ARGUMENTS = ("x", "z")
+_ARGUMENTS = ("", "x", "a, b")
+"""What functions of so many arguments take, as their meanings call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ def _of_language(name: str) -> tuple[Signature, ...]:
 
 
 def _row(name: str, brackets: str, arity: int, said: str) -> tuple[Signature, ...]:
-    arguments = ", ".join(_ARGUMENTS[:arity])
-    return (_signature(f"{name}{brackets}({arguments})", said),) if arity else ()
+    label = f"{name}{brackets}({_ARGUMENTS[arity]})"
+    return (_signature(label, said),) if arity else ()
 
 
 def _signature(label: str, said: str) -> Signature:

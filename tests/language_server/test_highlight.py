@@ -85,6 +85,6 @@ def test_every_token_but_punctuation_of_every_spec_is_a_word(path: Path) -> None
 
 
 def test_a_character_that_the_language_does_not_know_is_no_word(open_text) -> None:
-    found = roles(open_text, "mixer m extends qkv {\n  y = q − 1 # …\n  z = \"open\n}\n")
+    found = roles(open_text, 'mixer m extends qkv {\n  y = q − 1 # …\n  z = "open\n}\n')
     assert "−" not in found and found["q"] == {(Role.VALUE, frozenset())}
     assert '"open' not in found and "# …" in found

@@ -19,7 +19,7 @@ async function start() {
     await client.start();
   } catch (error) {
     window.showErrorMessage(
-      `dsf: \`${command} lsp\` did not start (${error.message}). Install dsfc with its extra ` +
+      `dsf: \`${command} lsp\` did not start (${error?.message ?? error}). Install dsfc with its extra ` +
         "`lsp`, or name the whole path of dsfc in the setting dsf.command.",
     );
   }
