@@ -71,6 +71,7 @@ def test_a_line_with_a_mistake_keeps_the_roles_of_its_names(open_text) -> None:
     assert rest["score"] is Role.FUNCTION and rest["j"] is Role.LOCAL
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("path", sorted((ROOT / "specs").glob("*.dsf")), ids=lambda it: it.stem)
 def test_every_token_but_punctuation_of_every_spec_is_a_word(path: Path) -> None:
     source = Source("<text>", path.read_text(encoding="utf-8"))

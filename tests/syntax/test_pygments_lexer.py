@@ -93,6 +93,7 @@ def test_pygments_finds_the_installed_lexer_by_name_and_by_file() -> None:
     assert isinstance(get_lexer_for_filename("mine.dsf"), DsfLexer)
 
 
+@pytest.mark.ci
 def test_dsfc_parses_and_serves_without_pygments() -> None:
     code = (
         "import sys; sys.modules['pygments'] = None; sys.modules['rich'] = None\n"
