@@ -86,7 +86,7 @@ def complete(document: Document, offset: int) -> tuple[Completion, ...]:
     start = word.start
     kinds = expected(source, start, document.library.limits)
     completions = [
-        Completion(keyword, Sort.KEYWORD, MEANINGS[keyword], keyword)
+        Completion(keyword, Sort.KEYWORD, MEANINGS.get(keyword, ""), keyword)
         for kind in sorted(kinds & KEYWORDS)
         for keyword in reserved(kind)
     ]

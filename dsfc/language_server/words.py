@@ -9,8 +9,7 @@ from dsfc.diagnostics.report import DiagnosticError, Reporter
 from dsfc.language_server.document import Document
 from dsfc.source import Source, Span
 from dsfc.syntax.letters import GREEK
-from dsfc.syntax.lex import KEYWORDS, legal_tokens
-from dsfc.syntax.textmate import OPERATOR, SCOPES
+from dsfc.syntax.lex import legal_tokens
 
 _OUTER = "outer product: the axes of both sides, which may share `heads` axes only"
 _DOT = "contraction: the one shared axis that is not a `heads` axis disappears"
@@ -78,9 +77,6 @@ BACKSLASH: Mapping[str, str] = MappingProxyType(
 )
 """The name of a letter or sign in LaTeX, without its backslash, and the letter or sign."""
 
-_EXPLAINED = KEYWORDS | {kind for kind, scope in SCOPES.items() if scope.startswith(OPERATOR)}
-"""Types of the tokens that have a meaning above."""
-
 
 def word_of_language(document: Document, offset: int) -> tuple[Span, str] | None:
     """Returns the keyword or operator at an offset with its meaning, None where there is none."""
@@ -94,6 +90,6 @@ def word_of_language(document: Document, offset: int) -> tuple[Span, str] | None
     for token in tokens:
         place = source.span(start + (token.start_pos or 0), start + (token.end_pos or 0))
         # A sign that is no character of the language was read as the nearest one that is.
-        if token.type in _EXPLAINED and place.start <= offset < place.end and place.text == token:
+        if token in MEANINGS and place.start <= offset < place.end and place.text == token:
             return place, MEANINGS[token]
     return None
