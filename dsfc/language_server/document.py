@@ -55,7 +55,9 @@ class Document:
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """What can be read of this very text, whether it has mistakes or not."""
-        return (Piece(0, self.spec),) if self.parsed else pieces(self.source, self.library.limits)
+        if self.parsed:
+            return (Piece(0, len(self.source.text), self.spec),)
+        return pieces(self.source, self.library.limits)
 
     def unit_before(self, offset: int) -> ast.Unit | None:
         """Returns the mixer or modifier whose text begins last before an offset, None above all."""

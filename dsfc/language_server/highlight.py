@@ -101,7 +101,12 @@ def highlight(document: Document) -> tuple[Highlight, ...]:
     except DiagnosticError:
         return ()
     names = _Names(document)
-    words = [Highlight(comment.span, Role.COMMENT) for comment in comments(source)]
+    words = [
+        Highlight(
+            source.span(comment.span.start, comment.span.start + len(comment.text)), Role.COMMENT
+        )
+        for comment in comments(source)
+    ]
     for token in tokens:
         place = source.span(token.start_pos or 0, token.end_pos or 0)
         if place.text != token:  # what stands there is read as what is near

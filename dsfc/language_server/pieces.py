@@ -31,7 +31,8 @@ _JOINS = re.compile(r"[-+*/·.⊗×^<>≤≥=~,:]\s*(?:#.*)?$")
 _USUAL = "param"
 """The keyword of a line that goes on, where none can be read above it."""
 _HIDDEN = re.compile(r'#[^\n]*|"[^"\n]*"')
-_ROUNDS = 3
+_BRACES = re.compile(rf"({_HIDDEN.pattern})|[{{}}]")
+_ROUNDS = 4
 """How often the lines with mistakes are left out before the whole body is."""
 _TEXTS = 8
 """Texts that are remembered: an editor asks several things of each."""
@@ -45,15 +46,17 @@ class Piece:
 
     Attributes:
         start: the offset of the part.
-        spec: its tree; spans count from `start`.
+        end: the offset behind it.
+        spec: its tree; spans count from `start`, and what was repaired may reach over `end`.
     """
 
     start: int
+    end: int
     spec: ast.Spec
 
     def place(self, source: Source, span: Span) -> Span:
         """Returns a span of the tree as one of the text."""
-        return source.span(self.start + span.start, min(self.start + span.end, len(source.text)))
+        return source.span(self.start + span.start, min(self.start + span.end, self.end))
 
 
 @lru_cache(maxsize=_TEXTS)
@@ -68,7 +71,7 @@ def pieces(source: Source, limits: Limits) -> tuple[Piece, ...]:
         return ()
     edges = [*(header.start() for header in _HEADER.finditer(source.text)), len(source.text)]
     return tuple(
-        Piece(start, _read(source.text[start:end], limits)) for start, end in pairwise(edges)
+        Piece(start, end, _read(source.text[start:end], limits)) for start, end in pairwise(edges)
     )
 
 
@@ -101,12 +104,8 @@ def _one_body(text: str) -> str:
     line, _, rest = text.partition("\n")
     head = _header(line)
     shown = head if head.endswith("{") else f"{head}{{"
-    code = _HIDDEN.sub(_blank, f"{line}\n{rest}")[len(shown) :]
-    return f"{shown}{re.sub('[{}]', ' ', code)}\n}}"
-
-
-def _blank(hidden: re.Match[str]) -> str:
-    return " " * len(hidden.group())
+    code = _BRACES.sub(lambda part: part[1] or " ", f"{line}\n{rest}"[len(shown) :])
+    return f"{shown}{code}\n}}"
 
 
 def _header(line: str) -> str:
@@ -119,13 +118,15 @@ def _without(text: str, mistakes: Iterable[Diagnostic]) -> str:
     """The text with the lines of mistakes left empty, but for its header and its last brace."""
     lines = text.split("\n")
     above_each = _going_on(lines)
-    for mistake in mistakes:
-        number, column = mistake.span.line - 1, mistake.span.column - 1
-        for k in _wrong(lines, number, column):
-            if k == 0:
-                lines[0] = _shortened(lines[0], column if number == 0 else len(lines[0]))
-            elif k < len(lines) - 1:
-                lines[k] = " " * len(lines[k])
+    places = [(mistake.span.line - 1, mistake.span.column - 1) for mistake in mistakes]
+    # What goes on declaring may be wrong for the lines above it alone: those come first.
+    first = [place for place in places if place[0] not in above_each] or places
+    wrong = set[int]().union(*(_wrong(lines, *place) for place in first))
+    header = min((column for number, column in places if number == 0), default=len(lines[0]))
+    for k in wrong & set(range(1, len(lines) - 1)):
+        lines[k] = " " * len(lines[k])
+    if 0 in wrong:
+        lines[0] = _shortened(lines[0], header)
     _begin_again(lines, above_each)
     return "\n".join(lines)
 
@@ -182,15 +183,19 @@ def _going_on(lines: list[str]) -> dict[int, str]:
 
 
 def _begin_again(lines: list[str], above: dict[int, str]) -> None:
-    """Writes the keyword before what goes on declaring, where the lines above are gone."""
-    declaring = False
+    """Writes the keyword before what goes on declaring, where the line with it is gone."""
+    going_on: str | None = None
     for number, line in enumerate(lines):
-        more = _MORE.match(line)
-        word = f"{above.get(number)} "
-        if more is not None and number in above and not declaring and len(word) <= more.end():
-            lines[number] = f"{word.rjust(more.end())}{line[more.end() :]}"
-        if line.strip():
-            declaring = more is not None or _KEYWORD.match(line) is not None
+        begun, more = _KEYWORD.match(line), _MORE.match(line)
+        if begun is not None:
+            going_on = begun[1]
+        elif more is not None and number in above:
+            word = f"{above[number]} "
+            if going_on != above[number] and len(word) <= more.end():
+                lines[number] = f"{word.rjust(more.end())}{line[more.end() :]}"
+            going_on = above[number]
+        elif line.strip():
+            going_on = None
 
 
 def _bare(text: str, limits: Limits) -> ast.Spec:

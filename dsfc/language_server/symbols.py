@@ -73,7 +73,7 @@ def _items(document: Document, piece: Piece, unit: ast.Unit) -> Iterator[Symbol]
         span = piece.place(document.source, item.span)
         for kind, name in _names(item):
             place = piece.place(document.source, name)
-            yield Symbol(place.text, kind, detail, span, place)
+            yield Symbol(" ".join(place.text.split()), kind, detail, span, place)
 
 
 def _names(item: ast.Item) -> Iterator[tuple[SymbolKind, Span]]:

@@ -89,3 +89,8 @@ def test_a_character_that_the_language_does_not_know_is_no_word(open_text) -> No
     found = roles(open_text, 'mixer m extends qkv {\n  y = q − 1 # …\n  z = "open\n}\n')
     assert "−" not in found and found["q"] == {(Role.VALUE, frozenset())}
     assert '"open' not in found and "# …" in found
+
+
+def test_line_ends_belong_to_no_word(open_text) -> None:
+    text = TEXT.replace("\n", "  \r\n")
+    assert roles(open_text, text) == roles(open_text, TEXT)

@@ -85,6 +85,7 @@ def test_a_mistake_takes_its_own_line_from_the_outline(
     assert text != TEXT and not broken.parsed
     found = symbols(broken)
     assert [s.name for s in found] == ["gated", "m"]
+    assert found[0].span.end <= found[1].span.start
     names = [{(c.kind, c.name) for c in s.children} for s in whole]
     left = [{(c.kind, c.name) for c in s.children} for s in found]
     for before, after in zip(names, left, strict=True):
@@ -100,3 +101,10 @@ def test_what_goes_on_below_a_mistake_keeps_its_keyword(open_text) -> None:
         ("buffer", "c"),
         ("definition", "y"),
     ]
+
+
+def test_a_claim_over_two_lines_is_one_line_of_the_outline(open_text) -> None:
+    (mixer,) = symbols(
+        open_text("mixer m extends qkv {\r\n  claim 0 <\r\n    q\r\n  y = q\r\n}")[0]
+    )
+    assert [c.name for c in mixer.children] == ["0 < q", "y"]
