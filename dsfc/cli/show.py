@@ -113,9 +113,10 @@ def _overview(compilation: Compilation, gauge: str) -> str:
     from dsfc.system.index_form import definitions
 
     few = summary(compilation.structure, compilation.mixer.doc)
+    papers = "".join(f"\n  {paper}" for paper in compilation.mixer.papers)
     matrices = _system(compilation, "system", "kronecker", gauge).rstrip("\n")
     parts = (
-        f"{few}\n",
+        f"{few}{papers}\n",
         f"{matrices}\n",
         definitions(compilation.system),
     )

@@ -45,7 +45,7 @@ from dsfc.diagnostics.shape_codes import (
     ShapeState,
     ShapeSum,
 )
-from dsfc.diagnostics.syntax_codes import Character, Keyword, Limit, SyntaxProblem
+from dsfc.diagnostics.syntax_codes import BadPaper, Character, Keyword, Limit, SyntaxProblem
 from dsfc.diagnostics.time_codes import (
     CacheNote,
     FlowRule,
@@ -72,7 +72,7 @@ from dsfc.diagnostics.tool_codes import (
 )
 
 _CLASSES: tuple[type[Diagnostic], ...] = (
-    SyntaxProblem, Character, Keyword, Limit,
+    SyntaxProblem, Character, Keyword, Limit, BadPaper,
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
@@ -120,6 +120,7 @@ __all__ = [
     "CODES",
     "Arguments",
     "AxisTwice",
+    "BadPaper",
     "BadUse",
     "Base",
     "CacheNote",

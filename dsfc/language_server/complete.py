@@ -18,6 +18,7 @@ from dsfc.language_server.names import Kind
 from dsfc.language_server.words import BACKSLASH, MEANINGS
 from dsfc.mixer.library import Home
 from dsfc.mixer.reserved_names import FORMS
+from dsfc.papers import Register
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.expected import expected
@@ -29,6 +30,7 @@ from dsfc.syntax.lex import KEYWORDS
 _UNIT = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+(\w+)", re.MULTILINE)
 _NEW = re.compile(r"\b(?:mixer|modifier|const|dims|input|param|buffer|state|abstract)\b[^=:\n]*\Z")
 _AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
+_CITED = re.compile(r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*",\s*\Z')
 _SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
 
 
@@ -102,6 +104,9 @@ def _signs() -> Iterator[Completion]:
 
 
 def _names(document: Document, before: str) -> Iterator[Completion]:
+    if _CITED.search(before):
+        yield from (Completion(r.value, Sort.KEYWORD, "keeps papers", r.value) for r in Register)
+        return
     line = before.rsplit("\n", 1)[-1]
     after = _AFTER.search(line)
     word = None if after is None else after.group(1)

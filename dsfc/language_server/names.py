@@ -128,6 +128,8 @@ class _Unit:
                 yield from map(self._of, item.targets)
             case ast.Claim():
                 yield from self._claim(item)
+            case ast.Citation() if item.register is not None:
+                yield Occurrence(item.register.text, item.register, Kind.WORD, self._unit)
 
     def _claim(self, item: ast.Claim) -> Iterator[Occurrence]:
         match item.relation:

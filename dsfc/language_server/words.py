@@ -34,6 +34,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "use": "applies a modifier to definitions",
         "on": "what a modifier is used on",
         "claim": "what `dsfc check` proves or refutes",
+        "paper": "a paper that the mixer is of",
         "when": "conditions of a claim",
         "and": "one condition more",
         "complex": "complex values",

@@ -365,6 +365,7 @@ class _Resolver:
             output=OUTPUT,
             claims=tuple(_claim(claim) for claim in program.claims),
             rewrites=tuple(program.rewrites),
+            papers=ast.papers(unit),
             span=unit.name.span,
         )
 

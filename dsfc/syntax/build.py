@@ -11,9 +11,10 @@ from fractions import Fraction
 
 from lark import Token, Tree
 
-from dsfc.diagnostics.catalogue import Limit, SyntaxProblem
-from dsfc.diagnostics.report import Reporter
+from dsfc.diagnostics.catalogue import BadPaper, Limit, SyntaxProblem
+from dsfc.diagnostics.report import Reporter, nearest
 from dsfc.limits import Limits
+from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register, parsed_authors
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import fold
@@ -102,6 +103,9 @@ class Builder:
             case "claim":
                 relation, *when = (self._expr(kid) for kid in _trees(tree))
                 return ast.Claim(relation, tuple(when), span)
+            case "paper":
+                registers = (self._token_span(token) for token in _tokens(tree, "NAME"))
+                return ast.Citation(self._paper(tree), next(registers, None), span)
         raise AssertionError(tree.data)
 
     def _dim(self, tree: Parsed) -> ast.Dim:
@@ -133,6 +137,41 @@ class Builder:
         state, rule = (self._ident(token) for token in _tokens(tree, "NAME"))
         drift, step = (self._value(part) for part in _trees(tree))
         return ast.Flow(state, drift, rule, step, self._provenance(tree.children), self._span(tree))
+
+    def _paper(self, tree: Parsed) -> Paper:
+        """A paper; what is wrong with it is reported, and something near stands in its place."""
+        names, title, *rest = _tokens(tree, "STRING")
+        (year,), registers = _tokens(tree, "NUMBER"), list(_tokens(tree, "NAME"))
+        authors = parsed_authors(names[1:-1])
+        if authors is None:
+            problem = "write the family names of the authors with commas between them"
+            self._bad_paper(names, problem)
+        if not title[1:-1].strip():
+            self._bad_paper(title, "the title is missing")
+        number = Fraction(str(year))
+        if number not in YEARS:
+            self._bad_paper(year, f"`{year}` is not the year of a paper")
+        identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
+        place = rest[0][1:-1] if rest else None
+        known, others = authors or (("",), False)
+        return Paper(known, others, int(number), title[1:-1], identifier, place)
+
+    def _identifier(self, register: Token, value: Token) -> Identifier | None:
+        if str(register) not in tuple(Register):
+            known = ", ".join(f"`{r}`" for r in Register)
+            problem = f"`{register}` keeps no papers; known are {known}"
+            self._bad_paper(register, problem, nearest(str(register), tuple(Register)))
+            return None
+        keeper, text = Register(str(register)), value[1:-1]
+        form, example, _ = FORMS[keeper]
+        if not form.fullmatch(text):
+            problem = f'`{text}` is no identifier of {keeper}; one looks like `"{example}"`'
+            self._bad_paper(value, problem)
+        return Identifier(keeper, text)
+
+    def _bad_paper(self, token: Token, problem: str, near: str | None = None) -> None:
+        span = self._token_span(token)
+        self._reporter.add(BadPaper(span, problem=problem, nearest=near))
 
     # Small parts
 

@@ -208,6 +208,24 @@ MISTAKES: tuple[Mistake, ...] = (
         "`use` says where: `use modifier on name`",
         ("use short_conv", "use short_conv(q)", "use short_conv, gate on q"),
     ),
+    Mistake(
+        'a paper is `paper "authors", year, "title", arXiv "number"  "equation"`',
+        (
+            "paper gla",
+            "paper 2024",
+            'paper "a"',
+            'paper "a" 2024',
+            'paper "a", "t"',
+            'paper "a", 2024',
+            'paper "a", 2024 "t"',
+            'paper "a", 2024, t',
+            'paper "a", 2024, "t", "2312.06635"',
+            'paper "a", 2024, "t", 2312.06635',
+            'paper "a", 2024, "t", arXiv 2312.06635',
+            'paper "a", 2024, "t", arXiv: "2312.06635"',
+            'paper "a", 2024, "t", arXiv "2312.06635", "eq. 1"',
+        ),
+    ),
     # Units
     Mistake(
         "the body stands in braces: `mixer name { … }`",
@@ -339,7 +357,7 @@ def expectation(accepted: set[str]) -> str:
     kinds = set(accepted)
     words = []
     if {"_CLAIM", "_DIMS", "DECL"} <= kinds:
-        kinds -= {"_CLAIM", "_DIMS", "_CONST", "_USE", "DECL", "NAME"}
+        kinds -= {"_CLAIM", "_DIMS", "_CONST", "_USE", "_PAPER", "DECL", "NAME"}
         words.append("a definition or declaration")
     elif len(_OPERATORS & kinds) > 2:
         kinds -= _OPERATORS

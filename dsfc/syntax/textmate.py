@@ -32,6 +32,7 @@ SCOPES = {
     "_ON": "keyword.other",
     "_BY": "keyword.other",
     "_CLAIM": "keyword.control",
+    "_PAPER": "keyword.control",
     "_WHEN": "keyword.control",
     "_AND": "keyword.operator.logical",
     "ARROW": "keyword.operator",

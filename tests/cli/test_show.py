@@ -20,6 +20,14 @@ def test_the_system_in_index_form_by_default(run: Callable) -> None:
     assert "structure of normalized_attn\n  class       scalar (ID)\n" in result.output
 
 
+def test_papers_stand_below_the_title(run: Callable) -> None:
+    lines = run("show", "gla").output.splitlines()
+    assert lines[0] == "gla: Gated linear attention (GLA)"
+    assert lines[3].startswith("  Yang, Wang, Shen, Panda, Kim 2023: Gated Linear Attention ")
+    assert lines[4].endswith(", arXiv:2501.00658, eq. 6")
+    assert "  papers\n    Schlag, Irie, " in run("show", "deltanet", "--stage", "mixer").output
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("form", ["index", "kronecker", "phi", "latex"])
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
