@@ -260,5 +260,5 @@ class NoOutput(Diagnostic):
 
     code: ClassVar[str] = "E-NO-OUTPUT"
     stage: ClassVar[Stage] = Stage.COMPILE
-    template: ClassVar[str] = "mixer `{mixer}` defines no `y`; it can be extended but not compiled"
+    template: ClassVar[str] = "mixer `{mixer}` defines no `y`; write `y = …`, or extend it"
     mixer: str

@@ -38,9 +38,10 @@ class NameClash(Diagnostic):
     """
 
     code: ClassVar[str] = "E-NAME"
-    template: ClassVar[str] = "`{name}` is {role} and cannot be defined again"
+    template: ClassVar[str] = "`{name}` is {role} and cannot be defined again; {repair}"
     name: str
     role: str
+    repair: str = "choose another name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

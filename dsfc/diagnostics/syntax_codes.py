@@ -71,9 +71,10 @@ class Character(Diagnostic):
 
     code: ClassVar[str] = "E-CHAR"
     stage: ClassVar[Stage] = Stage.PARSE
-    template: ClassVar[str] = "{character} cannot be used here"
+    template: ClassVar[str] = "{character} cannot be used here{instead}"
     nearest_phrase: ClassVar[str] = "; write `{}`"
     character: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,16 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     known = tuple(axes)
     close = nearest(name, known)
     said = f"axes are {', '.join(known)}" if known else f"no axis is declared; write `dims {name}`"
+    if known and close is None and name.isidentifier():
+        more = (
+            f"over tokens `sum[{name} ≤ i](…)`" if owner in _OVER else f"declare it: `dims {name}`"
+        )
+        said = f"{said}; {more}"
     return UnknownAxis(span, owner=owner, axis=name, known=said, nearest=close)
+
+
+_OVER = ("sum", "softmax", "mean", "max")
+"""What runs along an axis, and has a form over tokens, as a sum or a ratio of sums."""
 
 
 def _is_size(value: Fraction) -> bool:

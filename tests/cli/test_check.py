@@ -110,7 +110,10 @@ def test_shipped_specs_are_found_by_name(run: Callable, name: str) -> None:
 
 
 def test_a_base_without_output_is_no_mistake(run: Callable) -> None:
-    assert "qkv: it has no output `y`; it is a base for others" in run("check", "qkv").output
+    assert (
+        "qkv: it has no output: define `y = …`, or extend it in another mixer"
+        in run("check", "qkv").output
+    )
 
 
 def test_what_this_version_cannot_compile_is_said(run: Callable) -> None:
@@ -259,7 +262,7 @@ def test_an_illegal_character_hides_no_other_mistake(run: Callable, spec: Callab
         "m.dsf",
     )
     lines = run("check", "--format", "short", "m.dsf").output.splitlines()
-    assert [line.split(": ")[0::2] for line in lines] == [
+    assert [line.split(": ")[0:3:2] for line in lines] == [
         ["m.dsf:5:9", "E-CHAR"], ["m.dsf:6:7", "E-UNKNOWN-NAME"], ["m.dsf:7:7", "E-UNKNOWN-NAME"],
     ]  # fmt: skip
 
