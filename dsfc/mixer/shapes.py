@@ -180,6 +180,8 @@ def product(left: Operand, right: Operand | None) -> str:
 def products(left: Operand, right: Operand) -> str:
     """Returns the products that two operands can have, for a message: the likeliest first."""
     shared = {a for a in left.axes & right.axes if not a.heads}
+    if len(shared) == 1 and left.axes == right.axes:
+        return f"`*`, or `·`, which sums over `{min(shared).name}`"
     if len(shared) == 1:
         return f"`·`, which sums over `{min(shared).name}`, or `*`, which does not"
     if len(shared) > 1:

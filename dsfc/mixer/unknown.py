@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _SURE = 0.8
 """Likeness from which on another name is taken for a misspelling and nothing else."""
+_SHORT = 3
+"""Names of so many letters are near to too many others."""
 _INPUTS = ("u", "x", "input", "inputs")
 _NOW, _BEFORE = ("i", "t"), ("prev", "old", "last", "tm1", "t1")
 _TRANSPOSED = "axes have names, so nothing is transposed: write `q · k` or `k ⊗ v`"
@@ -65,12 +68,13 @@ def unknown_value(scope: Scope, ctx: Context, name: str, span: Span) -> UnknownN
     if name in _MEANT:
         return UnknownName(span, name=written, instead=f"; {_MEANT[name]}")
     if _is_called(scope, ctx.owner):
-        way = f"; if `{ctx.owner}` is a function, write `{ctx.owner}({written}) = …`"
+        owner = scope.program.updates[ctx.owner].name.span.text
+        way = f"; if `{owner}` is a function, write `{owner}({written}) = …`"
         return UnknownName(span, name=written, instead=way)
     meant = _subscript(scope, ctx, name) or _input(scope, name)
     if meant is not None:
         return UnknownName(span, name=written, nearest=meant)
-    close = nearest(name, scope.values())
+    close = _nearest(name, scope.values())
     if _sure(name, close):
         return UnknownName(span, name=written, nearest=close)
     way = f"; declare it, `param {written} : …`, or define it, `{written} = …`"
@@ -84,8 +88,7 @@ def unknown_map(scope: Scope, name: str, span: Span, arg: Operand | None) -> Unk
     written = span.text or name
     if name in _MEANT:
         return UnknownName(span, name=written, instead=f"; {_MEANT[name]}")
-    known = (*scope.callables(), *SPELLINGS)
-    close = _ALIASES.get(name) or nearest(name, known)
+    close = _ALIASES.get(name) or _nearest(name, (*scope.applied(), *SPELLINGS))
     if name in _ALIASES or _sure(name, close):
         return UnknownName(span, name=written, nearest=close)
     axes = () if arg is None else tuple(arg.axes)
@@ -119,10 +122,22 @@ def unknown_call(
 
 
 def _sure(name: str, close: str | None) -> bool:
-    if close is None:
-        return False
-    alike = SequenceMatcher(None, name, close).ratio() >= _SURE
-    return name.casefold() == close.casefold() or (min(len(name), len(close)) > 2 and alike)
+    return close is not None and (
+        _letters(name) == _letters(close)
+        or (len(name) > _SHORT and SequenceMatcher(None, name, close).ratio() >= _SURE)
+    )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    """The name closest to another; of a short one only what differs in case or underscores."""
+    names = tuple(known)
+    if len(name) > _SHORT:
+        return nearest(name, names)
+    return next((n for n in names if n != name and _letters(n) == _letters(name)), None)
+
+
+def _letters(name: str) -> str:
+    return name.casefold().replace("_", "")
 
 
 def _subscript(scope: Scope, ctx: Context, name: str) -> str | None:

@@ -79,7 +79,12 @@ _ADVICE: dict[str, str] = {
     "\\": "; commands of LaTeX are not read",
 }
 _LATEX: dict[str, str] = {
-    **{"sum": "sum[j ≤ i](…)", "prod": "prod[j < l ≤ i](…)", "frac": "a / b", "sqrt": "sqrt(…)"},
+    **{
+        "sum": "sum[j ≤ i](…)",
+        "prod": "prod[j < l ≤ i](…)",
+        "frac": "(…) / (…)",
+        "sqrt": "sqrt(…)",
+    },
     **{"cdot": "·", "langle": "q · k", "rangle": "q · k", "odot": "*", "circ": "*", "ast": "*"},
     **{"otimes": "⊗", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "in": ":", "to": "->"},
     **{"rightarrow": "->", "mapsto": "->", "sigma": "sigmoid(…)"},

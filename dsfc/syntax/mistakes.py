@@ -242,7 +242,7 @@ MISTAKES: tuple[Mistake, ...] = (
         ("y = q, v", "y = W q, x = v"),
     ),
     Mistake("definitions are separated by `;` or a newline", ("y = q x = v",), near=r"\w"),
-    Mistake("one string of provenance is enough", ('y = q "a" "b"',)),
+    Mistake("one string behind a definition is enough", ('y = q "a" "b"',)),
     Mistake(
         "a flow names its rule: `x' = … by zoh(Δ)`",
         ("x' = A * x", 'x\' = A * x "eq. 1"'),
@@ -404,7 +404,8 @@ MISTAKES: tuple[Mistake, ...] = (
         units=('mixer a "t" (b) { }',),
     ),
     Mistake(
-        "the string of provenance stands before `extends`", units=('mixer a extends b "eq. 1" { }',)
+        'the title stands before `extends`: `mixer name "title" extends qkv { … }`',
+        units=('mixer a extends b "eq. 1" { }',),
     ),
     Mistake(
         "`extends` is followed by the name of a mixer",
@@ -419,7 +420,7 @@ MISTAKES: tuple[Mistake, ...] = (
         units=("modifier m { }", 'modifier m "s" { }'),
     ),
     Mistake(
-        "a text consists of units; write `mixer name { … }`",
+        "a text consists of mixers and modifiers; write `mixer name { … }`",
         units=(
             "y = q",
             "dims d",

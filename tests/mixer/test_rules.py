@@ -238,7 +238,7 @@ WELL_FORMED = [
         "param w : n = legs_frequency[n](n)\ny = w * q",
         "E-INIT",
         "legs_frequency[n](n)",
-        ["after `~` it may"],
+        ["a draw follows `~`"],
     ),
     (
         "init sequence short",
