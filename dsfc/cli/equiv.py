@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.colours import coloured
 from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option, timeout_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
+from dsfc.cli.usage import examples
 from dsfc.cli.within import bound_of
 from dsfc.cli.within import within as bound_verdict
 
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
-@click.command(short_help="Decide whether two mixers are the same function.")
+@click.command(
+    cls=examples(
+        ("dsfc equiv rwkv5 rwkv6", "proved, refuted by a point, or unknown and why"),
+        ("dsfc equiv ssd gla --conditions", "when two mixers are one function"),
+        ("dsfc equiv mine.dsf:a mine.dsf:b", "two mixers of one file"),
+        ("dsfc equiv a.dsf b.dsf --within 1e-6", "whether outputs differ by no more"),
+    ),
+    short_help="Decide whether two mixers are the same function.",
+)
 @click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.option(
@@ -59,7 +69,11 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     is_flag=True,
     help="If they are not equal in general, search for conditions under which they are.",
 )
-@click.option("--explain", is_flag=True, help="Print the rows of the invariant.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Print also the statement, the rows of the invariant and what shows each further verdict.",
+)
 @click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -190,7 +204,7 @@ class Asking:
 
     def answered(self, kinds: Kinds, first: str, second: str) -> int:
         """Prints and writes an answer about two mixers; returns the exit code."""
-        from dsfc.prover.condition_rules import layers, without_points
+        from dsfc.prover.condition_rules import layers
         from dsfc.prover.report import as_json, report
         from dsfc.prover.subsumes_report import kinds_json, kinds_report
         from dsfc.prover.verdict import (
@@ -210,10 +224,9 @@ class Asking:
         else:
             said = layers(kinds)
             text = report(verdict, first, second, self.explain, self.conditions, said)
-            click.echo(text, nl=False)
+            click.echo(coloured(text), nl=False)
             cases = kinds_report(kinds, first, second)
-            short = isinstance(verdict, Conditionally) and not self.explain
-            click.echo(without_points(cases) if short else cases, nl=False)
+            click.echo(coloured(cases if self.explain else _headlines(cases)), nl=False)
         self._write(kinds, first, second)
         codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
                  ProvedWhereDefined: CONDITIONALLY, AtSizes: AT_SIZES}  # fmt: skip
@@ -242,6 +255,14 @@ class Asking:
                 _keep(replay, text, "there is no point to run")
             except Obstacle as e:
                 _keep(replay, None, str(e))
+
+
+def _headlines(report: str) -> str:
+    """The lines of a report that state verdicts, and where the others are."""
+    lines = report.splitlines()
+    kept = [line for line in lines if not line.startswith(" ")]
+    more = len(kept) < len(lines)
+    return "".join(f"{line}\n" for line in (*kept, *["--explain prints what shows this"] * more))
 
 
 def pair(word: str) -> tuple[str, str]:

@@ -301,3 +301,46 @@ def test_claims_that_were_decided_are_printed_when_time_is_up(
     found = run("check", str(path), "--timeout", "1")
     assert found.exit_code == 1 and "proved causal" in found.output
     assert "time to check" in found.output and "`--timeout SECONDS` allows more" in found.output
+
+
+def test_a_folder_is_all_specs_below_it(run: Callable, spec: Callable, folder: Path) -> None:
+    (folder / "mixers" / "deep").mkdir(parents=True)
+    spec("mixer a { dims d; input u : d; y = u }", "mixers/b.dsf")
+    spec("mixer a { dims d; input u : d; y = x }", "mixers/deep/a.dsf")
+    spec("mixer a {", "mixers/notes.txt")
+    result = run("check", "mixers", "mixers/b.dsf")
+    assert result.exit_code == 1 and "2 specs, 1 error" in result.output
+    assert "mixers/b.dsf: ok" in result.output and "mixers/deep/a.dsf: wrong" in result.output
+    (folder / "empty").mkdir()
+    none = run("check", "empty")
+    assert none.exit_code == 1 and "empty: no .dsf file in this folder" in none.output
+    (folder / "gla").mkdir()
+    assert "gla: ok" in run("check", "gla").output
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"), [("q * S", True), ("q · S", False), ("sum[n](q * S)", False)]
+)
+def test_an_output_with_the_axes_of_a_state_is_noted(
+    run: Callable, spec: Callable, output: str, kept: bool
+) -> None:
+    spec(f"mixer m extends qkv {{ state S : h × n × p\n S = S[i-1] + k ⊗ v\n y = {output} }}")
+    result = run("check", "mine.dsf")
+    assert result.exit_code == 0
+    assert ("`y` has the axes {h,n,p}, all those of the state `S`" in result.output) == kept
+
+
+@pytest.mark.parametrize(("body", "idle"), [("k · q * v", True), ("v[j]", False), ("1", False)])
+def test_a_sum_that_reads_nothing_at_its_index_is_noted(
+    run: Callable, spec: Callable, body: str, idle: bool
+) -> None:
+    spec(f"mixer m extends qkv {{ y = v * sum[n](k) + sum[j ≤ i]({body}) * v }}")
+    result = run("check", "mine.dsf")
+    assert result.exit_code == 0, result.output
+    assert ("nothing in this sum is read at token `j`" in result.output) == idle
+
+
+def test_no_shipped_spec_has_such_a_note(run: Callable, root: Path) -> None:
+    result = run("check", root / "specs", "--format", "short", "--exit-zero")
+    assert result.exit_code == 0
+    assert "N-OUTPUT" not in result.output and "N-INDEX" not in result.output

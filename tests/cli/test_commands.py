@@ -97,9 +97,6 @@ def test_mistakes_are_printed_in_the_format_asked_for(
 ) -> None:
     spec(WRONG["no brace"], "wrong.dsf")
     result = run(*command, "wrong.dsf", "--format", form)
-    if command[0] in ("equiv", "atlas") and form != "json":
-        assert result.exit_code == 2  # of what they print there is no such form
-        return
     assert result.exit_code == 1
     if form == "short":
         (line,) = result.stderr.splitlines()
@@ -178,6 +175,16 @@ def test_version(run: Callable) -> None:
 
 
 @pytest.mark.parametrize("code", ["E-SYNTAX", "e-syntax"])
+def test_all_commands_take_the_same_formats(run: Callable) -> None:
+    without = {"explain", "lsp", "completion"}  # they print no mistakes
+    for name, command in commands.commands.items():
+        has = any("--format" in p.opts for p in command.params)
+        assert has == (name not in without), name
+        if has:
+            refused = run(name, "--format", "none")
+            assert "'human', 'json', 'short', 'sarif'" in refused.stderr, name
+
+
 def test_explain_prints_a_page(run: Callable, code: str) -> None:
     result = run("explain", code)
     assert result.exit_code == 0 and result.output.startswith("E-SYNTAX: ")

@@ -89,9 +89,10 @@ def test_the_first_line_names_the_remedy_at_its_place(mistake: dict[str, Any]) -
     assert "\n" not in mistake["first"] and not mistake["first"].endswith((" ", ";", ","))
 
 
-@pytest.mark.parametrize(
-    "mistake", [m for m in MISTAKES if is_offered(m)], ids=lambda m: m["wrong"]
-)
+OFFERED = [mistake for mistake in MISTAKES if is_offered(mistake)]
+
+
+@pytest.mark.parametrize("mistake", OFFERED, ids=lambda m: m["wrong"])
 def test_what_a_message_offers_mends_the_text(mistake: dict[str, Any]) -> None:
     text = wrong_text(mistake)
     for _ in range(ROUNDS):

@@ -34,7 +34,7 @@ TYPING = [
         "y = q ⊗ k",
         "E-SHAPE-OUTER",
         "q ⊗ k",
-        ["both sides have {n}", "write `·`, which sums over `n`, or `*`"],
+        ["both sides have {n}", "`·`, which sums over `n`"],
     ),
     ("T6 none", "y = q · v", "E-SHAPE-DOT", "q · v", ["share none; write `⊗`"]),
     (
