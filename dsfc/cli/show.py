@@ -129,7 +129,7 @@ def _overview(compilation: Compilation, gauge: str) -> str:
     form = "phi" if attends else "kronecker"
     _, _, matrices = _system(compilation, "system", form, gauge).rstrip("\n").partition("\n\n")
     heads = [d.axis.name for d in compilation.system.axes if d.axis.heads]
-    equation = "y_i = Σ_j Φ_ij v_j" if attends else _EQUATIONS
+    equation = "the attention matrix Φ" if attends else _EQUATIONS
     per = f", for each {' and '.join(heads)}" if heads else ""
     scaled = ", with states divided by their normaliser" if gauge == "paper" else ""
     parts = (
@@ -198,10 +198,17 @@ def _system(compilation: Compilation, stage: str, form: str, gauge: str) -> str:
 
 def _attention(compilation: Compilation) -> tuple[str, ...]:
     """The matrices of softmax attention, where an output has some."""
+    from dsfc.expr.text import text
     from dsfc.structure.attention_matrix import attention_matrix
+    from dsfc.system.formulas import read_out_formula, states
 
-    found = compilation.structure.attentions
-    return tuple(line for attention in found for line in attention_matrix(attention))
+    attentions, system = compilation.structure.attentions, compilation.system
+    if not attentions:
+        return ()
+    lines = [line for attention in attentions for line in attention_matrix(attention)]
+    blocks = states(system)
+    formulas = (f"{o.name} = {text(read_out_formula(o.value, blocks))}" for o in system.outputs)
+    return (*lines, "", *formulas)
 
 
 def _kind(compilation: Compilation, system: System) -> str:

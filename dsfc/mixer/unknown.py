@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -137,7 +138,8 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _letters(name: str) -> str:
-    return name.casefold().replace("_", "")
+    """A name without what is easily mistaken: case, underscores, a letter typed twice."""
+    return re.sub(r"(.)\1+", r"\1", name.casefold().replace("_", ""))
 
 
 def _subscript(scope: Scope, ctx: Context, name: str) -> str | None:

@@ -10,7 +10,7 @@ from dsfc.structure.ir import Attention
 
 
 def attention_matrix(attention: Attention) -> tuple[str, ...]:
-    """Returns the lines of Φ in y_i = Σ_j Φ_ij v_j, and of the scores in it.
+    """Returns the lines of Φ, whose sum Σ_j Φ_ij value_j the attention is, and of its scores.
 
     Args:
         attention: what `classify` found.
@@ -22,6 +22,7 @@ def attention_matrix(attention: Attention) -> tuple[str, ...]:
     weights = f"{gate}exp(s_ij) / Σ_{{l ≤ i}} exp(s_il)"
     value = text(subscripted(attention.value, "j"))
     return (
-        f"Φ_ij = {weights}   on {value}   for j ≤ i, the attention matrix",
-        f"s_ij = {text(mul(attention.scale, score))}",
+        "attention",
+        f"  Φ_ij = {weights}   on {value}   for j ≤ i, the attention matrix",
+        f"  s_ij = {text(mul(attention.scale, score))}",
     )

@@ -166,12 +166,14 @@ def test_softmax_is_shown_as_its_attention_matrix(run: Callable) -> None:
         assert "there is no Φ" not in text and "there are no Λ" not in text
 
 
-def test_a_gate_scales_the_attention_matrix(run: Callable, spec: Callable) -> None:
+def test_what_is_around_an_attention_is_shown(run: Callable, spec: Callable) -> None:
     spec(
         "mixer m extends softmax { param w_g : d -> h\n g = sigmoid(w_g u)\n"
         " y = g * sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j])) }"
     )
-    assert "Φ_ij = g_i * exp(s_ij) / Σ_{l ≤ i} exp(s_il)" in run("show", "mine.dsf").output
+    text = run("show", "mine.dsf").output
+    assert "Φ_ij = exp(s_ij) / Σ_{l ≤ i} exp(s_il)   on v_j" in text
+    assert "\ny = g * (sum[j ≤ i](exp(q · k[j]) * v[j]) /" in text
 
 
 def test_the_overview_says_what_its_signs_mean(run: Callable) -> None:
