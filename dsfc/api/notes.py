@@ -67,16 +67,16 @@ def _first_stream(body: Expr) -> str:
 
 def _wide_outputs(compilation: Compilation) -> Iterator[Diagnostic]:
     """Yields a note for an output that has all axes of a state of two axes or more."""
-    given = [frozenset(tensor.axes) for tensor in compilation.system.inputs]
+    fed = [frozenset(tensor.axes) for tensor in compilation.system.inputs]
     for output in compilation.system.outputs:
         axes = _plain(output.axes)
-        if any(axes <= _plain(taken) for taken in given):
+        if any(axes <= _plain(taken) for taken in fed):
             continue
         for block in (block for stage in compilation.system.stages for block in stage.blocks):
             kept = _plain(block.axes)
             if len(kept) > 1 and kept <= axes:
                 span = _output_span(compilation) or NOWHERE
-                extra = kept.difference(*given) or kept
+                extra = kept.difference(*fed) or kept
                 shown = " or ".join(f"`sum[{axis.name}](…)`" for axis in sorted(extra))
                 yield WideOutput(
                     span, output=output.name, axes=named(output.axes), state=block.state, sums=shown

@@ -35,8 +35,8 @@ def code(text: str) -> str:
 
 
 def _line(line: str) -> str:
-    found = _VERDICT.match(line)
-    if found is None:
+    verdict = _VERDICT.match(line)
+    if verdict is None:
         return line
-    lead, word = found.groups()
-    return f"{lead}{click.style(word, fg=_COLOURS[word])}{line[found.end() :]}"
+    lead, word = verdict.groups()
+    return f"{lead}{click.style(word, fg=_COLOURS[word])}{line[verdict.end() :]}"

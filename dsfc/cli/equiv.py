@@ -112,34 +112,32 @@ def equiv(
 ) -> None:
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
-    The verdict is proved, refuted or unknown. A proof holds for every length, all inputs, all
-    values of the parameters and all sizes of the axes, wherever both outputs have values; the
-    trusted kernel accepted it. A
-    refutation is a point at which both definitions were executed with exact arithmetic. Unknown
-    says what stood in the way. Where a proof is one for some sizes of an axis alone, the verdict
-    says for which: those of --size, else those that the specs declare, else small ones; larger ones
-    were tried for a refutation. With --conditions, what is not equal in general may be proved under
-    conditions on parameters, or on the values inside both mixers, which are printed.
+    The first line is the verdict: proved, refuted or unknown. A proof holds for every length, all
+    inputs, all values of the parameters and all sizes of the axes, wherever both outputs have
+    values; the trusted kernel accepted it. A refutation is a point at which both definitions were
+    executed with exact arithmetic. Unknown names the obstacle. A proof for some sizes of an axis
+    alone says for which: those of --size, else those that the specs declare, else small ones;
+    larger ones were tried for a refutation. With --conditions, mixers that are not equal in general
+    may be proved equal under conditions on parameters, or on values inside both.
 
-    That is one statement, EQ. Where it is not proved, others are answered apart from it: SUB,
-    whether one mixer is a case of the other, which is so if whatever values its parameters have
-    some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
+    Where equality is not proved, further lines answer other statements. SUB says whether one mixer
+    is a case of the other: whatever values its parameters have, some values of the other's give the
+    same output. ISO says whether each is a case of the other. --explain prints what shows them.
 
-    With --within another question is answered: whether no entry of the outputs differs by more than
-    a bound, for all inputs, parameters and lengths that --for allows, at the sizes of --size and
-    those declared. A proof is a chain of inequalities, a refutation a point of the domain.
+    --within asks another question: whether no entry of the outputs differs by more than a bound,
+    for all inputs, parameters and lengths that --for allows, at the sizes of --size and those
+    declared. A proof is a chain of inequalities, a refutation a point of the domain.
 
     FILE.py:NAME is a PyTorch module, which is lifted into a spec first, as `dsfc lift` does. That
-    imports the file and so RUNS it; a spec is never run. The verdict is on the lifted spec: that
-    it is the module is tested, not proved.
+    imports the file and so RUNS it; a spec is never run. The verdict is about the lifted spec; that
+    the spec is the module is tested, not proved.
 
-    Where time is up before all was examined, what was found until then is the answer, and a last
-    line says what was left.
+    If time is up before all was examined, the verdict is what was decided until then, and the last
+    line says what was not examined.
 
-    The exit code is that of EQ: 0
-    for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
-    both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
-    mistakes in a spec.
+    Exit codes: 0 proved for all sizes; 4 refuted; 5 unknown; 6 proved under conditions, or where
+    both outputs have values while somewhere only one has; 7 proved for some sizes alone; 1 mistakes
+    in a spec.
     """
     pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)

@@ -19,8 +19,7 @@ _INLINE = re.compile(r"`[^`\n]+`")
 def explain(code: str | None) -> None:
     """Print the page of a diagnostic: what it means, a text that has it, and the same put right.
 
-    CODE is what stands in brackets in a message, such as E-SHAPE-MUL. Without it all codes are
-    listed.
+    CODE is the word in brackets in a message, such as E-SHAPE-MUL. Without it all codes are listed.
     """
     from dsfc.diagnostics import catalogue
     from dsfc.diagnostics.report import nearest

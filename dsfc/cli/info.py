@@ -48,7 +48,7 @@ class Module:
 
 @click.command(short_help="Describe an emitted module.")
 @click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
-@format_option("it")
+@format_option("the description")
 def info(modules: tuple[str, ...], form: str) -> None:
     """Describe emitted modules: their origin, whether they were edited, their modes.
 

@@ -54,8 +54,8 @@ def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         callback=_timed,
         expose_value=False,
-        help="How long it may take by the clock, for each SPEC where it takes several; what was "
-        "found until then is printed.  [default: 10 seconds of processor time]",
+        help="Stop after so many seconds by the clock, for each SPEC, and print what was decided "
+        "until then.  [default: 10 seconds of processor time]",
     )
     return option(command)
 

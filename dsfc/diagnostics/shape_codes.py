@@ -42,7 +42,7 @@ class ShapeAdd(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeMul(Diagnostic):
-    """The factors of `*` have axes of which neither set contains the other.
+    """Neither factor of `*` has all axes of the other.
 
     `*` and `/` are elementwise: the axes of one side contain those of the other. Gates and decays
     may be smaller than what they scale.

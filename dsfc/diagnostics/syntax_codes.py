@@ -116,7 +116,7 @@ class Keyword(Diagnostic):
 class Limit(Diagnostic):
     """The spec is larger than the compiler promises to handle in bounded time and memory.
 
-    All bounds stand in `dsfc.limits.Limits`, far above what a mixer needs; a caller from Python may
+    `dsfc.limits.Limits` lists all bounds, far above what a mixer needs; a caller from Python may
     pass other ones.
 
     ```dsf wrong

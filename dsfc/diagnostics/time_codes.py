@@ -81,7 +81,7 @@ class StateNow(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Future(Diagnostic):
-    """A later value of a stream is read.
+    """An expression reads a later value of a stream.
 
     A mixer is causal unless it says otherwise by a `backward` state or a sum over `j > i`.
 
@@ -224,7 +224,7 @@ class NonlinearState(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaxPlus(Diagnostic):
-    """A state that is a maximum of its own past has another form than `m = max(m[i-1] + a, w)`.
+    """A maximum over the past does not have the form `m = max(m[i-1] + a, w)`.
 
     Neither `a` nor `w` depends on `m`; its past is not multiplied, nothing but `max` is applied to
     it, and it does not run backward. It is read at `i` and `i-1`, and no filter reads it. Before
