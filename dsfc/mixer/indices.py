@@ -130,7 +130,13 @@ def _meant(typer: Expressions, node: ast.Index, ctx: Context) -> tuple[str, str 
         return f"{general}; a name has one index, its axes have names", None
     words = {p.id: p.span for p in ast.walk(bracket) if isinstance(p, ast.Name)}
     loose = [word for word in words if word != TIME and word not in ctx.clock.vars]
-    if loose in (["t"], ["n"], ["k"], ["T"]):
+    axes = [word for word in loose if word in typer.scope.axes]
+    if axes:
+        return (
+            f"`{axes[0]}` is an axis, and an index is a token; `{head}` has all of {axes[0]}",
+            None,
+        )
+    if loose in (["t"], ["n"], ["k"], ["T"]) and TIME not in words:
         index = "".join(bracket.span.text.split()).replace(loose[0], TIME)
         return "the present token is `i`", f"{head}[{index}]"
     if not words and isinstance(bracket, ast.Neg):

@@ -67,7 +67,14 @@ def _with_indices(typer: Expressions, node: ast.Call, ctx: Context) -> Context:
         for part in ast.walk(bracket)
         if isinstance(part, ast.Name)
     } - {TIME, *ctx.args, *ctx.clock.vars, *scope.axes}
-    words = {word for word in words if not scope.program.taken(word)}
+    bound = {
+        part.id
+        for relation in ast.walk(node.args[0])
+        if isinstance(relation, ast.Relation)
+        for part in ast.walk(relation)
+        if isinstance(part, ast.Name)
+    }
+    words = {word for word in words - bound if not scope.program.taken(word)}
     named = {bracket.id for bracket in node.brackets if isinstance(bracket, ast.Name)}
     if not words or (node.brackets and not words & named):
         return ctx

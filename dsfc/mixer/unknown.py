@@ -110,16 +110,23 @@ def unknown_call(
     if name in _PRODUCTS and len(node.args) == 2:
         product = f" {_PRODUCTS[name]} ".join(map(_factor, node.args))
         return UnknownName(node.span, name=name, nearest=f"({product})")
+    if name in _PRODUCTS:
+        way = f"; a product is written `a {_PRODUCTS[name]} b`"
+        return UnknownName(span, name=name, instead=way)
     if name in _MEANT:
         return UnknownName(span, name=name, instead=f"; {_MEANT[name]}")
     head, _, index = name.rpartition("_")
     if index in _NOW and head in scope.program.functions:
         return UnknownName(span, name=name, nearest=head)
-    close = _ALIASES.get(name) or nearest(name, (*scope.callables(), *FORMS, *SPELLINGS))
+    known = (*scope.callables(), *FORMS, *SPELLINGS)
+    close = _ALIASES.get(name) or _nearest(name, known)
+    sure = name in _ALIASES or _sure(name, close)
     if close == "l2norm" and not node.brackets and args and args[0] is not None:
         along = [axis.name for axis in args[0].axes if not axis.heads]
         close = f"l2norm[{along[0]}]" if len(along) == 1 else close
-    return UnknownName(span, name=name, nearest=close)
+    if sure:
+        return UnknownName(span, name=name, nearest=close)
+    return UnknownName(span, name=name, instead=f"; define it, `{span.text}(x) = …`", nearest=close)
 
 
 def _sure(name: str, close: str | None) -> bool:

@@ -113,7 +113,14 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         f"a call cannot be applied; {_PRODUCTS}",
-        ("y = f(q) v", "y = f(q) 2", "y = f(q)(v)"),
+        (
+            "y = f(q) v",
+            "y = f(q) 2",
+            "y = f(q)(v)",
+            "y = f(q, v) k",
+            "y = f(f(q) k)",
+            "y = (f(q, v) k)",
+        ),
     ),
     Mistake(
         "a call cannot be indexed; index its argument, `f(q[i-1])`, or a name defined as the call",
@@ -232,14 +239,14 @@ MISTAKES: tuple[Mistake, ...] = (
         ("y = q + * v", "y = q * + v", "y = + q", "y = (+ q)", "y = q ⊗ ⊗ v"),
     ),
     Mistake(
-        "a decimal number has a point: `0.5`",
+        "a decimal number has a point, `0.5`; definitions are separated by `;` or a newline",
         ("y = 0,5", "param a : d = 0,5", "param a = 0,5", "y = q * 0,5", "param b\n a : d = 0,5"),
         near=r"\d",
         at=r",",
     ),
     Mistake(
         "a definition has one value; separate definitions by `;` or a newline",
-        ("y = q, v", "y = W q, x = v"),
+        ("y = q, v", "y = W q, x = v", "const a = b, c = 2"),
     ),
     Mistake("definitions are separated by `;` or a newline", ("y = q x = v",), near=r"\w"),
     Mistake("one string behind a definition is enough", ('y = q "a" "b"',)),
@@ -439,7 +446,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake("`}` closes nothing; remove it", units=("mixer a { y = q }\n}", "}")),
     Mistake(
         "braces cannot be nested; use parentheses in expressions",
-        ("{ y = q }",),
+        ("{ y = q }", "y = q_{", "y = {", "y = q + {"),
     ),
 )
 
