@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import click
 
-_WIDEST = 44
+WIDEST = 44
 """Columns of an example beside which it is told what it does."""
 
 
@@ -18,7 +18,7 @@ class WithExamples(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write_dl(self.examples, col_max=_WIDEST)
+            formatter.write_dl(self.examples, col_max=WIDEST)
 
 
 def examples(*listed: tuple[str, str]) -> type[WithExamples]:

@@ -338,9 +338,3 @@ def test_a_sum_that_reads_nothing_at_its_index_is_noted(
     result = run("check", "mine.dsf")
     assert result.exit_code == 0, result.output
     assert ("nothing in this sum is read at token `j`" in result.output) == idle
-
-
-def test_no_shipped_spec_has_such_a_note(run: Callable, root: Path) -> None:
-    result = run("check", root / "specs", "--format", "short", "--exit-zero")
-    assert result.exit_code == 0
-    assert "N-OUTPUT" not in result.output and "N-INDEX" not in result.output

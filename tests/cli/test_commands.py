@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dsfc.api.pipeline
-from dsfc.cli import GROUPS, commands
+from dsfc.cli import EXAMPLES, GROUPS, commands
 from dsfc.cli.process import WATCHDOG
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
@@ -172,6 +172,18 @@ def test_every_command_is_in_one_group() -> None:
 
 def test_version(run: Callable) -> None:
     assert run("--version").output == f"dsfc {version('dsfc')}\n"
+
+
+def test_the_examples_of_the_help_are_commands(run: Callable) -> None:
+    own = [e for c in commands.commands.values() for e in getattr(c, "examples", ())]
+    assert len(own) >= 15
+    for line, meaning in (*EXAMPLES, *own):
+        program, name, *words = line.split()
+        assert program == "dsfc" and meaning
+        commands.commands[name].make_context(name, words)  # refuses what is no option
+    for name in ("new", "check", "show", "equiv"):
+        assert "\nExamples:\n  dsfc " in run(name, "--help").output
+    assert run("--help").output.count("\n  dsfc ") == len(EXAMPLES)
 
 
 def test_all_commands_take_the_same_formats(run: Callable) -> None:

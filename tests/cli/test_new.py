@@ -75,7 +75,8 @@ def test_the_modifier_and_the_attention_say_what_they_define(run: Callable, fold
     assert "N-OUTPUT" not in run("check", "mine.dsf", "--format", "short").output
 
 
-@pytest.mark.parametrize("form", [*FORMS, "gla", "qkv", "gate"])
+@pytest.mark.share(3)
+@pytest.mark.parametrize("form", ["recurrence", "qkv", "gla", "gate", *FORMS[1:]])
 def test_what_it_says_to_do_next_can_be_done(run: Callable, folder: Path, form: str) -> None:
     last = run("new", "fresh", "--form", form).output.splitlines()[-1].strip()
     commands, _, advice = last.partition(", then ")
