@@ -166,7 +166,7 @@ class Expressions:
 
     def _maps_in(self, nodes: tuple[ast.Expr, ...], ctx: Context) -> bool:
         """Whether a linear map, or a function, is a factor of a product; reports it then."""
-        wrong = False
+        wrong: set[ast.Expr] = set()
         for k, node in enumerate(nodes):
             if not isinstance(node, ast.Name) or node.id in ctx.args:
                 continue
@@ -182,12 +182,11 @@ class Expressions:
             else:
                 continue
             self.add(Arguments(node.span, function=name, problem=problem))
-            wrong = True
-        if wrong:
-            for node in nodes:
-                if not isinstance(node, ast.Name):
-                    self.type(node, ctx)
-        return wrong
+            wrong.add(node)
+        for node in nodes if wrong else ():
+            if node not in wrong:
+                self.type(node, ctx)
+        return bool(wrong)
 
     def _means_map(self, node: ast.Name, ctx: Context) -> bool:
         return not ctx.constant and node.id not in ctx.args and self.is_map(node.id)

@@ -267,7 +267,7 @@ def _way_to_map(map: LinearMap, arg: Operand) -> str:
     if not arg.axes and isinstance(arg.value, Ref | Param):
         return f"; declare `{arg.text} : {source}`"
     if frozenset(map.target) <= arg.axes and not frozenset(map.source) <= arg.axes:
-        return f"; its declaration runs the other way, write `{map.name} : {target} -> {source}`"
+        return f"; if it runs the other way, declare `{map.name} : {target} -> {source}`"
     return ""
 
 

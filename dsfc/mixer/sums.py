@@ -93,7 +93,7 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     if not typer.may_read_time("has a sum over tokens", node.span, ctx):
         return None
     if len(node.brackets) != 1:
-        if all(isinstance(bracket, ast.Relation) for bracket in node.brackets):
+        if _is_window(node):
             what = "a sum over a window of tokens"
             typer.add(Unsupported(node.brackets[0].span.to(node.brackets[-1].span), what=what))
             return None
@@ -124,6 +124,16 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return None
     enclosing = outer.var if isinstance(outer, Bound) else None
     return Past(var, head.relation, body, enclosing, outer.lag)
+
+
+def _is_window(node: ast.Call) -> bool:
+    """Whether the brackets bound one index from two sides: `sum[j ≤ i, j > i - 8](…)`."""
+    words = [
+        {part.id for part in bracket.operands if isinstance(part, ast.Name)} - {TIME}
+        for bracket in node.brackets
+        if isinstance(bracket, ast.Relation)
+    ]
+    return len(words) == len(node.brackets) and bool(set.intersection(*words))
 
 
 def _bind(

@@ -162,7 +162,7 @@ def test_every_command_is_in_the_help(run: Callable) -> None:
 def test_nothing_at_all_is_a_question_for_help(run: Callable) -> None:
     assert run().exit_code == 0
     assert run().output == run("--help").output
-    assert "\nExamples:\n  dsfc show gla" in run().output
+    assert "\nExamples:\n  dsfc new mine" in run().output
 
 
 def test_every_command_is_in_one_group() -> None:
