@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.colours import heading
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 
@@ -49,7 +50,7 @@ def _text(specs: Iterable[Shipped]) -> str:
         groups.setdefault(titles.get(s.kind, s.structure), []).append(s)
     lines: list[str] = []
     for title, group in groups.items():
-        lines += ["", click.style(title, bold=True)]
+        lines += ["", heading(title)]
         rows = [(s.name, s.title, s.papers[0].short, s.state, ", ".join(s.kernels)) for s in group]
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         for row in rows:

@@ -44,12 +44,14 @@ from dsfc.diagnostics.shape_codes import (
     ShapeOuter,
     ShapeState,
     ShapeSum,
+    WideOutput,
 )
 from dsfc.diagnostics.syntax_codes import BadPaper, Character, Keyword, Limit, SyntaxProblem
 from dsfc.diagnostics.time_codes import (
     CacheNote,
     FlowRule,
     Future,
+    IdleIndex,
     Lag,
     LagPower,
     MaxPlus,
@@ -76,10 +78,10 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
-    ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus, LagPower,
-    FlowRule, CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly,
-    NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
-    NotLifted,
+    ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
+    LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
+    Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
+    Conversion, CertificateFormat, NotLifted,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -138,6 +140,7 @@ __all__ = [
     "FileProblem",
     "FlowRule",
     "Future",
+    "IdleIndex",
     "Initialiser",
     "Juxtaposition",
     "Keyword",
@@ -172,6 +175,7 @@ __all__ = [
     "UnknownName",
     "Unsupported",
     "WhichMixer",
+    "WideOutput",
     "examples",
     "explain",
 ]

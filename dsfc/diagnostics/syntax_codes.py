@@ -71,9 +71,10 @@ class Character(Diagnostic):
 
     code: ClassVar[str] = "E-CHAR"
     stage: ClassVar[Stage] = Stage.PARSE
-    template: ClassVar[str] = "{character} cannot be used here"
+    template: ClassVar[str] = "{character} cannot be used here{instead}"
     nearest_phrase: ClassVar[str] = "; write `{}`"
     character: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ class Keyword(Diagnostic):
 class Limit(Diagnostic):
     """The spec is larger than the compiler promises to handle in bounded time and memory.
 
-    All bounds stand in `dsfc.limits.Limits`, far above what a mixer needs; a caller from Python may
+    `dsfc.limits.Limits` lists all bounds, far above what a mixer needs; a caller from Python may
     pass other ones.
 
     ```dsf wrong

@@ -157,11 +157,11 @@ class _Claims:
     def _with_decays(self, node: ast.Expr, args: dict[str, Expr | None]) -> ast.Expr | None:
         """The expression with a name of its own for each `decay(S)`; the names' values in args."""
         match node:
-            case ast.Call(name=ast.Ident(text="decay"), args=(ast.Name(id=state),)):
+            case ast.Call(name=ast.Ident(text="decay"), args=(ast.Name(id=state) as operand,)):
                 if state not in self._decays:
                     problem = f"`{state}` is no state"
                     close = nearest(state, self._decays)
-                    self._typer.add(ClaimForm(node.span, problem=problem, nearest=close))
+                    self._typer.add(ClaimForm(operand.span, problem=problem, nearest=close))
                     return None
                 value = self._decays[state]
                 if value is None:

@@ -58,7 +58,7 @@ def report(
         verdict: what was found.
         a: what to call the first mixer.
         b: what to call the second.
-        explain: whether the rows of the invariant are printed too.
+        explain: whether the statement and the rows of the invariant are printed too.
         conditions: whether conditions were looked for.
         layers: what is known of both as layers, see `dsfc.prover.condition_rules.layers`.
     """
@@ -71,7 +71,7 @@ def report(
                 *(f"    {name} = {entries_text(values)}" for name, values in point.values),
             ]
         case Proved(certificate) | AtSizes(certificate):
-            lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim)]
+            lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim, explain)]
             lines += [
                 _defined(verdict.certificate.defined, verdict.unseen),
                 *_reach(verdict),
@@ -85,7 +85,7 @@ def report(
                 lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
         case Refuted(certificate, gap, shortest):
             witness, claim = verdict.witness, certificate.claim
-            lines = [f"{a} = {b}: refuted", *_stated(claim)]
+            lines = [f"{a} = {b}: refuted", *_stated(claim, explain)]
             less = "; shorter ones agree at these sizes" if shortest and witness.length > 1 else ""
             lines += [
                 f"  sizes      {_sizes(claim)}",
@@ -307,8 +307,8 @@ def _somewhere(point: Somewhere | None) -> dict[str, Any] | None:
     return {"length": point.length, "point": values}
 
 
-def _stated(claim: Claim) -> list[str]:
-    return [f"  statement  {STATEMENT}", *_premises(claim)]
+def _stated(claim: Claim, explain: bool) -> list[str]:
+    return [f"  statement  {STATEMENT}"] * explain + _premises(claim)
 
 
 def _premises(claim: Claim) -> list[str]:

@@ -72,13 +72,15 @@ class Builder:
 
     def _no_declaration(self, tree: Parsed) -> ast.DeclKind:
         name = self._names(_tree(tree.children[0]))[0]
-        self._reporter.add(
-            SyntaxProblem(
-                name.span,
-                problem=f"`{name} : …` continues a declaration, but there is none above it; "
-                f"write `param {name} : …`, `input`, `buffer` or `state`",
-            )
+        written = name.span.text
+        problem = (
+            f"`{written} : …` continues a declaration, but there is none above it; "
+            f"write `param {written} : …`, `input`, `buffer` or `state`"
         )
+        last = tree.children[-1]
+        if isinstance(last, Tree) and last.data == "init":
+            problem = f"a definition has no type; write `{written} = …`, the value says its axes"
+        self._reporter.add(SyntaxProblem(name.span, problem=problem))
         return ast.DeclKind.PARAM
 
     def _item(self, tree: Parsed) -> ast.Item:

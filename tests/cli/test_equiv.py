@@ -266,7 +266,8 @@ mixer weighs { dims n
 
 def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
-    found = run("equiv", f"{path}:keeps", f"{path}:forgets", "--case-certificate", "case.json")
+    asked = "equiv", f"{path}:keeps", f"{path}:forgets", "--explain"
+    found = run(*asked, "--case-certificate", "case.json")
     assert found.exit_code == 4 and found.output.startswith("keeps = forgets: refuted\n")
     assert "\nISO  each is a case of the other: refuted\n" in found.output
     assert "\nSUB  keeps is a case of forgets: refuted, for no parameters\n" in found.output
@@ -281,10 +282,25 @@ def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: 
     assert run("check-proof", "bad.json").exit_code == 1
 
 
+def test_verdict_and_witness_come_first_and_the_rest_when_asked(
+    run: Callable, spec: Callable
+) -> None:
+    path = spec(CASES)
+    args = ("equiv", f"{path}:keeps", f"{path}:forgets")
+    short, long = run(*args).output, run(*args, "--explain").output
+    assert short.startswith("keeps = forgets: refuted\n  sizes ")
+    assert "  output     token " in short and "statement" not in short
+    *_, iso, forth, back, more = short.splitlines()
+    assert iso.startswith("ISO  ") and forth.startswith("SUB  ") and back.startswith("SUB  ")
+    assert more == "--explain prints what shows this"
+    assert "  statement  equal outputs" in long and "  sequence" in long and more not in long
+    assert len(short.splitlines()) < len(long.splitlines()) / 2
+
+
 def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
     args = ("equiv", f"{path}:keeps", f"{path}:weighs", "--conditions")
-    found = run(*args)
+    found = run(*args, "--explain")
     assert found.exit_code == 6
     assert "\nSUB  keeps is a case of weighs: proved for " in found.output
     assert "\nSUB  weighs is a case of keeps: refuted, for no parameters\n" in found.output
