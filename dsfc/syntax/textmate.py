@@ -34,6 +34,7 @@ SCOPES = {
     "_CLAIM": "keyword.control",
     "_WHEN": "keyword.control",
     "_AND": "keyword.operator.logical",
+    "_FOR": "keyword.control",
     "ARROW": "keyword.operator",
     "CMP": "keyword.operator.comparison",
     "OUTER": "keyword.operator",

@@ -1,0 +1,475 @@
+"""Equality where something is assumed: definitions are made simpler by it, and then compared.
+
+What is assumed holds at every token of a sequence. So, at each of its tokens,
+
+1. what is assumed to be equal may be put one in the place of the other;
+2. |x|, relu x, max and min are what they are where the sign of their argument is known: d ≥ 0
+   is assumed, and the argument, or its negative, is d and a number that is not negative;
+3. let o_i Σ_A κ_i κ'_j = 0 be assumed for all j < i, and let S be a state of which each term of the
+   update is r S_{i-l} with l ≥ 1, or r κ', where r has no axis of A. Then o_i Σ_A κ_i S_j = 0 for
+   all j < i. Proof, by induction over j: a term r S_{j-l} of S_j gives r o_i Σ_A κ_i S_{j-l}, which
+   is 0, as states are 0 before the first token; a term r κ' gives r o_i Σ_A κ_i κ'_j = 0. Hence
+   o_i Σ_A κ_i S_{i-l} = 0, and o_i Σ_A κ_i S_i is o_i Σ_A κ_i times the terms r κ' of S_i.
+
+No size is used: what follows holds at all sizes, for every length. Sums and products are rearranged
+(`product_terms`), and values that are put in have one where what is assumed holds, so both outputs
+have the values that they had, wherever they had some.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeGuard
+
+from dsfc.expr.build import ONE, ZERO, add, mul, neg, ones, rewrite, sub, walk
+from dsfc.expr.inline import Inliner
+from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.reserved_names import FIRST, first
+from dsfc.expr.tree import (
+    Abstract,
+    Axis,
+    Bound,
+    Expr,
+    Field,
+    Fir,
+    LinearMap,
+    Map,
+    Mul,
+    Now,
+    Param,
+    Prim,
+    Reduce,
+    Reduction,
+    Ref,
+    Time,
+)
+from dsfc.system.ir import Definition, System
+from dsfc.trusted.claim import Assumption, Claim
+from dsfc.trusted.derived import derived_form
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.product_terms import (
+    NOTHING,
+    Factors,
+    Summed,
+    Terms,
+    axes_of,
+    expression,
+    parts_of,
+    plus,
+    single,
+    terms_of,
+    times,
+    with_all,
+    without,
+)
+
+ROUNDS = 4
+"""How often what became simpler is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Equal:
+    """A product that is a sum of others, at every token."""
+
+    product: Factors
+    value: Terms
+    made_of: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _NotNegative:
+    """A real value that is at least 0, at every token."""
+
+    terms: Terms
+    made_of: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Orthogonal:
+    """o Σ_axes κ κ'_j = 0 for every j before the token.
+
+    Attributes:
+        axes: A; none where nothing is summed.
+        outside: o, and κ where nothing is summed.
+        later: κ, of the token.
+        earlier: all factors that are read at j, as those of their token.
+    """
+
+    axes: frozenset[Axis]
+    outside: Factors
+    later: Factors
+    earlier: Factors
+    made_of: tuple[Expr, ...]
+
+
+_Fact = _Equal | _NotNegative | _Orthogonal
+
+
+def simplified(claim: Claim) -> Claim:
+    """Returns a claim of simpler mixers: equality of these is equality where it is assumed.
+
+    Raises:
+        Obstacle: a simpler definition is no mixer's.
+    """
+    a, b = (frozenset(t.name for t in (*s.inputs, *s.params)) for s in (claim.a, claim.b))
+    whole = _facts(claim.assumed, _inliner(claim.a))
+    shared = tuple(f for f in whole if all(_made_of(e, a & b) for e in f.made_of))
+    first = _simpler(claim.a, _facts(claim.assumed, _inliner(claim.a, states=True)), states=True)
+    return dataclasses.replace(
+        claim, a=_simpler(first, whole), b=_simpler(claim.b, shared), assumed=()
+    )
+
+
+def of_use(system: System, what: Assumption) -> bool:
+    """Returns whether definitions may be made simpler by an assumption."""
+    return any(_facts((what,), _inliner(system, states)) for states in (True, False))
+
+
+def _simpler(system: System, facts: tuple[_Fact, ...], states: bool = False) -> System:
+    """A mixer with every definition made simpler.
+
+    Args:
+        system: the mixer.
+        facts: what is known of its values.
+        states: whether names stay in these, but for values of states.
+    """
+    for _ in range(ROUNDS):
+        rules = _Rules(system, facts, _inliner(system, states))
+        definition = tuple(map(rules.simpler, system.definition))
+        if definition == system.definition:
+            return system
+        again = derived_form(dataclasses.replace(system, definition=definition))
+        if again is None:
+            raise Obstacle("what is left of a definition where something is assumed is no mixer's")
+        system = again
+    return system
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+def _inliner(system: System, states: bool = False) -> Inliner:
+    """What puts definitions in, or those of them that read states; states stay names."""
+    values = {
+        d.name: _of_all_axes(d.value, d.axes)
+        for d in system.definition
+        if not d.update and (d.value.time is Time.STATE or not states)
+    }
+    return Inliner(values.get)
+
+
+def _of_all_axes(e: Expr, axes: Iterable[Axis]) -> Expr:
+    missing = frozenset(axes) - e.axes
+    return mul(ones(missing), e) if missing else e
+
+
+def _facts(assumed: tuple[Assumption, ...], inline: Inliner) -> tuple[_Fact, ...]:
+    """What is known by assumptions, in the forms that the rules use."""
+    out = list[_Fact]()
+    for what in assumed:
+        with suppress(Obstacle):
+            out += _forms(what, inline)
+    return tuple(out)
+
+
+def _forms(what: Assumption, inline: Inliner) -> Iterator[_Fact]:
+    left, right = inline.of(what.left), inline.of(what.right)
+    gap = plus(terms_of(left), _times(terms_of(right), -1))
+    real = left.field is Field.REAL and right.field is Field.REAL
+    match what.relation:
+        case "==" if what.earlier:
+            yield from _orthogonal(what, gap, (left, right), inline)
+        case "==":
+            for one, other in ((left, right), (right, left)):
+                match tuple(terms_of(one).items()):
+                    case ((product, c),) if product:
+                        yield _Equal(product, _times(terms_of(other), 1 / c), (left, right))
+                        return
+        case ">=" | ">" if real and not what.earlier:
+            yield _NotNegative(gap, (left, right))
+        case "<=" | "<" if real and not what.earlier:
+            yield _NotNegative(_times(gap, -1), (left, right))
+
+
+def _orthogonal(
+    what: Assumption, gap: Terms, made_of: tuple[Expr, ...], inline: Inliner
+) -> Iterator[_Fact]:
+    """The forms of one product that is 0 for every token before the present one."""
+    if len(gap) != 1:
+        return
+    (product,) = gap
+    read = frozenset(item for item in product if _reads(single(item[0]), what.earlier))
+    inside = [item for item in read if isinstance(item[0], Summed)]
+    axes, outside, later = frozenset[Axis](), product - read, NOTHING
+    match inside:
+        case [(Summed() as whole, 1)]:
+            axes = whole.axes
+            at_j = frozenset(x for x in whole.inside if _reads(single(x[0]), what.earlier))
+            later, read = whole.inside - at_j, with_all(read - {(whole, 1)}, at_j)
+        case [_, *_]:
+            return
+    if not all(_at_one_token(e, what.earlier) for e in parts_of(read)):
+        return
+    there = _at_present(expression({read: Fraction(1)}, made_of), what.earlier)
+    earlier = terms_of(inline.of(there))
+    if len(earlier) != 1:
+        return
+    (kept,) = earlier
+    yield _Orthogonal(axes, outside, later, kept, made_of)
+    if what.own:
+        here = with_all(later, kept)
+        whole_here = single(Summed(axes, here)) if axes else here
+        yield _Equal(with_all(outside, whole_here), {}, made_of)
+
+
+def _reads(factors: Factors, index: str) -> bool:
+    """Whether something is read at a token of an index."""
+    return any(
+        isinstance(x, Ref) and isinstance(x.at, Bound) and x.at.var == index
+        for e in parts_of(factors)
+        for x in walk(e)
+    )
+
+
+def _at_one_token(e: Expr, index: str) -> bool:
+    """Whether all that a value reads is read at the token of an index."""
+    for x in walk(e):
+        match x:
+            case Past() | Run() | Lag():
+                return False
+            case Ref(at=Bound(var=var)) if var == index:
+                continue
+            case Ref(at=None):
+                continue
+            case Ref():
+                return False
+    return True
+
+
+def _at_present(e: Expr, index: str) -> Expr:
+    """A value of the token of an index, as that of the present token."""
+
+    def now(x: Expr) -> Expr | None:
+        match x:
+            case Ref(name, over, kind, when, Bound(var, lag)) if var == index:
+                return Ref(name, over, kind, when, Now(lag))
+        return None
+
+    return rewrite(e, now)
+
+
+def _made_of(e: Expr, names: frozenset[str]) -> bool:
+    """Whether a value is made of inputs and parameters of these names alone."""
+    for x in walk(e):
+        match x:
+            case Abstract() | Past() | Run() | Lag():
+                return False
+            case Ref(name=name) | Param(name=name) | Map(map=LinearMap(name=name)):
+                if name not in names and name != FIRST:
+                    return False
+    return True
+
+
+def of_each_token(value: Expr) -> Expr:
+    """Returns a value as one of each token, as definitions that read it before the first say.
+
+    What is constant has no token, and is read as it is before the first one, where other values
+    are 0.
+    """
+    if value.time is not Time.CONST:
+        return value
+    return mul(value, add(first(0), sub(ONE, first(0))))
+
+
+def _times(terms: Terms, by: Fraction | int) -> Terms:
+    return {factors: c * by for factors, c in terms.items()}
+
+
+# --- what becomes of definitions ------------------------------------------------------------------
+
+
+class _Rules:
+    """The rules, of one mixer.
+
+    Args:
+        system: the mixer.
+        facts: what is known of its values.
+        inline: puts into them what was put into the facts.
+    """
+
+    def __init__(self, system: System, facts: tuple[_Fact, ...], inline: Inliner) -> None:
+        """Finds the states that are orthogonal to something of the present token."""
+        self._inline = inline
+        self._equal = [f for f in facts if isinstance(f, _Equal)]
+        self._signs = [f for f in facts if isinstance(f, _NotNegative)]
+        self._updates = dict[str, Terms]()
+        self._values = dict[str, Expr]()
+        for d in system.definition:
+            if d.update and not d.backward and not d.maximum:
+                with suppress(Obstacle):
+                    self._values[d.name] = inline.of(_of_all_axes(d.value, d.axes))
+                    self._updates[d.name] = terms_of(self._values[d.name])
+        self._orthogonal = [
+            (f, state)
+            for f in facts
+            if isinstance(f, _Orthogonal)
+            for state, update in self._updates.items()
+            if all(_old(f, state, t) or _new(f, t) for t in update)
+        ]
+
+    def simpler(self, d: Definition) -> Definition:
+        """Returns a definition with all rules applied, inner values first.
+
+        Raises:
+            Obstacle: a filter reads what is no name, before the first token too.
+        """
+        if any(isinstance(x, Fir) and not isinstance(x.arg, Ref) for x in walk(d.value)):
+            raise Obstacle("a filter is applied to what has no name")
+        value = rewrite(d.value, self._rule)
+        timed = d.value.time is not Time.CONST
+        return dataclasses.replace(d, value=of_each_token(value) if timed else value)
+
+    def _rule(self, e: Expr) -> Expr | None:
+        out: Expr | None = None
+        with suppress(Obstacle):
+            match e:
+                case Prim(name=name, args=args, axis=None) if name in _BY_SIGN:
+                    if all(arg.field is Field.REAL for arg in args):
+                        out = _BY_SIGN[name](self._at_least_0, *args)
+                case Mul() | Reduce(how=Reduction.SUM):
+                    out = self._products(e)
+        return None if out is None else _of_all_axes(out, e.axes)
+
+    # --- signs ------------------------------------------------------------------------------------
+
+    def _at_least_0(self, e: Expr) -> bool:
+        """Whether a value is known to be at least 0: a number, or one more than what is."""
+        terms = terms_of(self._inline.of(e))
+        known = [{}, *(f.terms for f in self._signs)]
+        return any(_more(terms, other) for other in known)
+
+    # --- products ---------------------------------------------------------------------------------
+
+    def _products(self, e: Expr) -> Expr | None:
+        whole = self._inline.of(e)
+        parts, made_of, changed = list[Terms](), [whole], False
+        for product, c in terms_of(whole).items():
+            instead = self._instead(product)
+            if instead is None:
+                parts.append({product: c})
+                continue
+            changed = True
+            value, more = instead
+            parts.append(_times(value, c))
+            made_of += more
+        return expression(plus(*parts), made_of) if changed else None
+
+    def _instead(self, product: Factors) -> tuple[Terms, tuple[Expr, ...]] | None:
+        """What a product is, and what that is made of; None where nothing is known."""
+        for f in self._equal:
+            rest = without(product, f.product)
+            if rest is not None:
+                return times({rest: Fraction(1)}, f.value), f.made_of
+        for g, state in self._orthogonal:
+            for item, read in _contracted(product, g, state):
+                rest = without(product - {item}, NOTHING)
+                if rest is None or without(rest, g.outside) is None:
+                    continue
+                if read.at != Now(0):
+                    return {}, ()
+                own = {t: c for t, c in self._updates[state].items() if not _old(g, state, t)}
+                made_of = (*g.made_of, self._values[state])
+                inner = times({g.later: Fraction(1)}, own)
+                value = expression(inner, (*made_of, *parts_of(product)))
+                for axis in sorted(g.axes):
+                    value = Reduce(Reduction.SUM, axis, _of_all_axes(value, (axis,)))
+                return times({rest: Fraction(1)}, terms_of(value)), made_of
+        return None
+
+
+def _more(terms: Terms, known: Terms) -> bool:
+    """Whether terms are a positive multiple of others, and a number that is not negative."""
+    shared = [f for f in known if f and f in terms]
+    scale = terms[shared[0]] / known[shared[0]] if shared else Fraction(0)
+    left = plus(terms, _times(known, -scale))
+    return scale >= 0 and left.keys() <= {NOTHING} and left.get(NOTHING, Fraction(0)) >= 0
+
+
+def _old(f: _Orthogonal, state: str, term: Factors) -> bool:
+    """Whether a term of an update is one of the state, an axis that is summed left as it is."""
+    for factor, k in term:
+        match factor:
+            case Ref(name=name, at=Now(lag)) if name == state and lag >= 1 and k == 1:
+                if not axes_of(term - {(factor, k)}) & f.axes:
+                    return True
+    return False
+
+
+def _new(f: _Orthogonal, term: Factors) -> bool:
+    """Whether a term of an update holds what is orthogonal to later tokens."""
+    rest = without(term, f.earlier)
+    return rest is not None and not axes_of(rest) & f.axes
+
+
+def _contracted(
+    product: Factors, f: _Orthogonal, state: str
+) -> Iterator[tuple[tuple[Expr | Summed, int], Ref]]:
+    """The factors of a product that are a state summed with κ, and where they read the state."""
+    for item in product:
+        whole, k = item
+        if not f.axes and k == 1 and _reads_state(whole, state):
+            yield item, whole
+        if isinstance(whole, Summed) and whole.axes == f.axes and k == 1:
+            for factor, count in whole.inside - f.later:
+                if count == 1 and _reads_state(factor, state):
+                    if whole.inside == with_all(f.later, single(factor)):
+                        yield item, factor
+
+
+def _reads_state(factor: Expr | Summed, state: str) -> TypeGuard[Ref]:
+    """Whether a factor is a state, now or earlier."""
+    match factor:
+        case Ref(name=name, at=Now(lag)):
+            return name == state and lag >= 0
+    return False
+
+
+Known = Callable[[Expr], bool]
+"""Says of a value whether it is known to be at least 0."""
+
+
+def _abs(known: Known, x: Expr) -> Expr | None:
+    if known(x):
+        return x
+    return neg(x) if known(neg(x)) else None
+
+
+def _relu(known: Known, x: Expr) -> Expr | None:
+    if known(x):
+        return x
+    return ZERO if known(neg(x)) else None
+
+
+def _max(known: Known, x: Expr, y: Expr) -> Expr | None:
+    if known(sub(x, y)):
+        return x
+    return y if known(sub(y, x)) else None
+
+
+def _min(known: Known, x: Expr, y: Expr) -> Expr | None:
+    if known(sub(y, x)):
+        return x
+    return y if known(sub(x, y)) else None
+
+
+_BY_SIGN: Mapping[str, Callable[..., Expr | None]] = {
+    "abs": _abs,
+    "relu": _relu,
+    "max": _max,
+    "min": _min,
+}
+"""Functions that look at signs → what they are, where these are known."""
