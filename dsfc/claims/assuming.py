@@ -36,7 +36,7 @@ from dsfc.trusted.witness import execute, place_of, stored_axes
 LONGEST = 3
 """Tokens of the longest sequence that is drawn."""
 
-DRAWS = 24
+DRAWS = 16
 """Points per length, sizes and height."""
 
 
@@ -187,16 +187,25 @@ def _special(
         return None
     along = rng.randrange(len(axes))
     inner = _count(axes[along + 1 :])
-    rows, scale = _orthogonal(axes[along], rng), rng.choice((1, 1, 2, -1))
+    rows, scale = _orthogonal(axes[along], rng), rng.choice((1, 1, 1, 2, -1, 0))
+    last = axes[along] if rng.random() < 0.75 else length  # else rows come again
     return tuple(
-        _number(scale * rows[token][k // inner % axes[along]] if token < axes[along] else 0)
+        _number(scale * rows[token % axes[along]][k // inner % axes[along]] * (token < last))
         for token in range(length)
         for k in range(_count(axes))
     )
 
 
 def _orthogonal(size: int, rng: random.Random) -> list[list[Fraction]]:
-    """An orthogonal matrix of fractions: a reflection, its rows in some order."""
+    """Orthogonal rows in some order: pairs of one length, or those of a reflection."""
+    if size % 2 == 0 and rng.random() < 0.5:
+        a, b = rng.choice((1, 2, -1)), rng.choice((0, 1))
+        rows = [[Fraction(0)] * size for _ in range(size)]
+        for k in range(0, size, 2):
+            rows[k][k : k + 2] = Fraction(a), Fraction(b)
+            rows[k + 1][k : k + 2] = Fraction(-b), Fraction(a)
+        rng.shuffle(rows)
+        return rows
     v = [Fraction(rng.choice((0, 1, 1, 2, -1))) for _ in range(size)]
     square = sum(x * x for x in v)
     rows = [

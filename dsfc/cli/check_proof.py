@@ -101,6 +101,8 @@ def check_proof(
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
+    if claim.assumed:
+        kind += f" where {len(claim.assumed)} conditions hold"
     if claim.case:
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))

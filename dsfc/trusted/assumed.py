@@ -356,8 +356,9 @@ class _Rules:
 
     def _products(self, e: Expr) -> Expr | None:
         whole = self._inline.of(e)
-        parts, made_of, changed = list[Terms](), [whole], False
-        for product, c in terms_of(whole).items():
+        terms = terms_of(whole)
+        parts, made_of, changed = list[Terms](), [whole], not terms
+        for product, c in terms.items():
             instead = self._instead(product)
             if instead is None:
                 parts.append({product: c})
@@ -376,19 +377,32 @@ class _Rules:
                 return times({rest: Fraction(1)}, f.value), f.made_of
         for g, state in self._orthogonal:
             for item, read in _contracted(product, g, state):
-                rest = without(product - {item}, NOTHING)
-                if rest is None or without(rest, g.outside) is None:
+                rest = product - {item}
+                if without(rest, g.outside) is None:
                     continue
                 if read.at != Now(0):
                     return {}, ()
                 own = {t: c for t, c in self._updates[state].items() if not _old(g, state, t)}
                 made_of = (*g.made_of, self._values[state])
                 inner = times({g.later: Fraction(1)}, own)
-                value = expression(inner, (*made_of, *parts_of(product)))
-                for axis in sorted(g.axes):
-                    value = Reduce(Reduction.SUM, axis, _of_all_axes(value, (axis,)))
-                return times({rest: Fraction(1)}, terms_of(value)), made_of
+                return times({rest: Fraction(1)}, _over(g.axes, inner, made_of)), made_of
+        for item in product:
+            whole, k = item
+            inside = self._instead(whole.inside) if isinstance(whole, Summed) and k == 1 else None
+            if isinstance(whole, Summed) and inside is not None:
+                value, more = inside
+                made_of = (*more, *parts_of(whole.inside))
+                summed = _over(whole.axes, value, made_of)
+                return times({product - {item}: Fraction(1)}, summed), made_of
         return None
+
+
+def _over(axes: frozenset[Axis], terms: Terms, made_of: tuple[Expr, ...]) -> Terms:
+    """Terms summed over axes."""
+    value = expression(terms, made_of)
+    for axis in sorted(axes):
+        value = Reduce(Reduction.SUM, axis, _of_all_axes(value, (axis,)))
+    return terms_of(value)
 
 
 def _more(terms: Terms, known: Terms) -> bool:
