@@ -80,7 +80,8 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     if first is None or second is None:
         return Unknown("where the conditions hold there is no derived form")
     assumed = assumptions(rest)
-    verdict = assuming(first, second, assumed) or equivalent(first, second)
+    under = assuming(first, second, assumed) if assumed else None
+    verdict = equivalent(first, second) if under is None else under
     if isinstance(verdict, Different) and not _satisfied(left, rest, verdict):
         verdict = apart(first, second, assumed) or NOT_HERE
     if isinstance(verdict, ProvedWhereDefined) and not exact:

@@ -186,7 +186,7 @@ def _forms(what: Assumption, inline: Inliner) -> Iterator[_Fact]:
         case "==":
             for one, other in ((left, right), (right, left)):
                 match tuple(terms_of(one).items()):
-                    case ((product, c),) if product:
+                    case ((product, c),) if product and other.axes <= axes_of(product):
                         yield _Equal(product, _times(terms_of(other), 1 / c), (left, right))
                         return
         case ">=" | ">" if real and not what.earlier:
@@ -282,6 +282,8 @@ def of_each_token(value: Expr) -> Expr:
     """
     if value.time is not Time.CONST:
         return value
+    if not terms_of(value):
+        return add(first(0), neg(first(0)))  # a product with 0 would be the number 0
     return mul(value, add(first(0), sub(ONE, first(0))))
 
 

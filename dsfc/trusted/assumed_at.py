@@ -7,10 +7,13 @@ nothing; difference with one at which the outputs are apart too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dsfc.expr.tree import Axis, Expr
+from dsfc.system.ir import Definition
 from dsfc.trusted.balls import Complex, NotDefined, real
 from dsfc.trusted.claim import Assumption, Claim, Somewhere, Witness
+from dsfc.trusted.closed import closed
 from dsfc.trusted.comparable import comparable
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Index
@@ -97,6 +100,9 @@ def check_assumed(claim: Claim, point: Somewhere | Witness) -> None:
     comparable(claim)
     if claim.names or claim.free or claim.case or claim.conditions or claim.apart:
         raise Rejected("what is assumed is said of two mixers as they are written")
+    for e in (e for x in claim.assumed for e in (x.left, x.right)):
+        read = Definition("assumed", e, tuple(sorted(e.axes)), e.field)
+        closed(replace(claim.a, definition=(*claim.a.definition, read)))
     if point.length < 2 and any(x.earlier and not x.own for x in claim.assumed):
         raise Rejected("what is assumed of earlier tokens is read nowhere")
     if not 1 <= point.length <= LENGTH_LIMIT:
