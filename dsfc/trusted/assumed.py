@@ -115,9 +115,8 @@ def simplified(claim: Claim) -> Claim:
     Raises:
         Obstacle: a simpler definition is no mixer's.
     """
-    a, b = (frozenset(t.name for t in (*s.inputs, *s.params)) for s in (claim.a, claim.b))
-    whole = _facts(claim.assumed, _inliner(claim.a))
-    shared = tuple(f for f in whole if all(_made_of(e, a & b) for e in f.made_of))
+    whole, common = _facts(claim.assumed, _inliner(claim.a)), _common(claim.a, claim.b)
+    shared = tuple(f for f in whole if all(_made_of(e, common) for e in f.made_of))
     first = _simpler(claim.a, _facts(claim.assumed, _inliner(claim.a, states=True)), states=True)
     return dataclasses.replace(
         claim, a=_simpler(first, whole), b=_simpler(claim.b, shared), assumed=()
@@ -262,8 +261,20 @@ def _at_present(e: Expr, index: str) -> Expr:
     return rewrite(e, now)
 
 
+def _common(a: System, b: System) -> frozenset[str]:
+    """Names of what is one in both: inputs, parameters, and what is defined of these in one way."""
+    ours, theirs = (frozenset(t.name for t in (*s.inputs, *s.params)) for s in (a, b))
+    held = {d.name: d.value for d in a.definition if d in b.definition}
+    while True:
+        names = (ours & theirs) | held.keys()
+        kept = {name: value for name, value in held.items() if _made_of(value, names)}
+        if kept.keys() == held.keys():
+            return names
+        held = kept
+
+
 def _made_of(e: Expr, names: frozenset[str]) -> bool:
-    """Whether a value is made of inputs and parameters of these names alone."""
+    """Whether a value is made of what goes by these names alone."""
     for x in walk(e):
         match x:
             case Abstract() | Past() | Run() | Lag():
