@@ -1,6 +1,6 @@
 """`equivalent M when …`: conditions that put nothing in the place of a name are assumed.
 
-The kernel makes both definitions simpler by what is assumed (`dsfc.trusted.assumed`), and accepts a
+The kernel makes both definitions simpler by what is assumed (`simplified`), and accepts a
 proof that the simpler ones are equal together with a point at which what is assumed holds. Such
 points are drawn, with inputs that are orthogonal over time among others; one of them at which the
 outputs are apart refutes the claim.
@@ -25,12 +25,23 @@ from dsfc.prover.verdict import AtSizes, Conditionally, ProvedWhereDefined
 from dsfc.prover.verdict import Proved as ForAll
 from dsfc.prover.verdict import Refuted as Different
 from dsfc.system.ir import System
-from dsfc.trusted.assumed import of_use, simplified
-from dsfc.trusted.assumed_at import check_assumed
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Assumption, Certificate, Claim, Number, Somewhere, Witness
+from dsfc.trusted.claim import (
+    Assumed,
+    Assumption,
+    Certificate,
+    Claim,
+    Invariant,
+    MarkovParameters,
+    Number,
+    Same,
+    Somewhere,
+    Witness,
+)
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.assumed import check_holds
+from dsfc.trusted.rules.simplified import of_use, simplified
 from dsfc.trusted.witness import execute, place_of, stored_axes
 
 LONGEST = 3
@@ -97,7 +108,9 @@ def _proved(claim: Claim, verdict: ForAll | AtSizes) -> ForAll | AtSizes | str:
     for point in _points(replace(whole, every=())):
         somewhere = Somewhere(point.length, point.values)
         if _held(whole, somewhere):
-            certificate = replace(simpler, claim=whole, defined=somewhere)
+            assert isinstance(simpler.proof, Invariant | MarkovParameters | Same)
+            proof = Assumed(simpler.proof, somewhere)
+            certificate = Certificate(whole, proof, somewhere)
             try:
                 check(write(certificate))
             except Rejected:
@@ -118,16 +131,32 @@ def apart(a: System, b: System, assumed: tuple[Assumption, ...]) -> Different | 
                 continue
             gap = _first_gap(at, point)
             if gap is not None:
-                certificate = Certificate(at, gap)
+                certificate = Certificate(at, Assumed(gap, None))
                 accepted = check(write(certificate))
                 assert accepted.gap is not None
                 return Different(certificate, accepted.gap, False)
     return None
 
 
+def stated(certificate: Certificate, assumed: tuple[Assumption, ...]) -> Certificate:
+    """Returns a certificate of difference as one of what is assumed, if the kernel accepts that.
+
+    It executes definitions, and a condition may speak of what the derivation made.
+    """
+    if not assumed or not isinstance(certificate.proof, Witness):
+        return certificate
+    proof = Assumed(certificate.proof, None)
+    whole = Certificate(replace(certificate.claim, assumed=assumed), proof)
+    try:
+        check(write(whole))
+    except Rejected:
+        return certificate
+    return whole
+
+
 def _held(claim: Claim, point: Somewhere | Witness) -> bool:
     try:
-        check_assumed(claim, point)
+        check_holds(claim, point)
     except (Rejected, Obstacle, ValueError, LookupError, ZeroDivisionError):
         return False
     return True

@@ -20,8 +20,8 @@ from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus
 from dsfc.structure.ir import Structure
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import LogForm, System
-from dsfc.trusted.assumed_at import certainly
 from dsfc.trusted.balls import Undefined
+from dsfc.trusted.rules.assumed import certainly
 
 MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
 """a > b is b < a."""

@@ -47,9 +47,9 @@ from dsfc.system.ir import (
     Sum,
     System,
 )
-from dsfc.trusted.assumed import of_each_token
 from dsfc.trusted.balls import Complex
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.rules.simplified import of_each_token
 
 VALUES = "v"
 """What the values are called where a claim does not name them."""

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from dsfc.claims.assuming import apart, assuming, assumptions, lengths, unused
+from dsfc.claims.assuming import apart, assuming, assumptions, lengths, stated, unused
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
@@ -28,10 +28,10 @@ from dsfc.prover.verdict import Proved as Equal
 from dsfc.prover.verdict import Refuted as Different
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Definition, Stream, System
-from dsfc.trusted.assumed import of_each_token
 from dsfc.trusted.balls import NotDefined
 from dsfc.trusted.claim import Certificate
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.rules.simplified import of_each_token
 from dsfc.trusted.witness import in_range
 
 _ValueT = TypeVar("_ValueT")
@@ -97,7 +97,8 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
             certificate,
         )
     if isinstance(verdict, Different):
-        return _refuted(verdict, exact, b.name)
+        whole = replace(verdict, certificate=stated(verdict.certificate, assumed))
+        return _refuted(whole, exact, b.name)
     if isinstance(verdict, AtSizes):
         return Unknown(f"{said} are shown {reach(verdict.certificate.claim)}")
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions

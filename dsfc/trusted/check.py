@@ -9,14 +9,12 @@ from typing import Any
 from dsfc.expr.json import decode, encode
 from dsfc.system.ir import MaxPlus, System
 from dsfc.trusted.alpha_rename import alpha_rename
-from dsfc.trusted.assumed import simplified
-from dsfc.trusted.assumed_at import check_assumed
 from dsfc.trusted.claim import (
+    Assumed,
     Certificate,
     Claim,
     Conditional,
     Invariant,
-    MarkovParameters,
     Point,
     Same,
     Somewhere,
@@ -94,8 +92,8 @@ def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
     claim, proof = alpha_rename(certificate.claim), certificate.proof
     check_sizes(claim)
-    if claim.assumed:
-        claim = _under_assumptions(claim, certificate)
+    if claim.assumed and not isinstance(proof, Assumed):
+        raise Rejected("something is assumed, of which this rule says nothing")
     if claim.functions and not (claim.case and claim.equal):
         raise Rejected("functions are listed that no value is made of")
     if not isinstance(proof, Same | Witness | Invariant) and any(
@@ -110,22 +108,8 @@ def _checked(certificate: Certificate) -> Gap | None:
         case Witness():
             return check_witness(claim, proof)
         case _:
-            RULES[type(proof)](claim, proof)
+            return RULES[type(proof)](claim, proof)
     return None
-
-
-def _under_assumptions(claim: Claim, certificate: Certificate) -> Claim:
-    """Checks that what is assumed holds somewhere; returns what is left to be shown."""
-    proof, point = certificate.proof, certificate.defined
-    if isinstance(proof, Witness):
-        check_assumed(claim, proof)
-        return claim
-    if not isinstance(proof, Invariant | MarkovParameters | Same) or not claim.equal:
-        raise Rejected("this rule says nothing where something is assumed")
-    if point is None:
-        raise Rejected("there is no point at which what is assumed holds")
-    check_assumed(claim, point)
-    return simplified(claim)
 
 
 def _has_maximum(system: System) -> bool:

@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Two values of a that compare, at every token and index: see `dsfc.trusted.assumed`.
+    """Two values of a that compare, at every token and index: see `dsfc.trusted.rules.assumed`.
 
     Attributes:
         left: one value.
@@ -331,6 +331,21 @@ class Somewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumed:
+    """A proof where something is assumed: what rule "assumed" stores.
+
+    Attributes:
+        proof: of equality of what is left of both mixers, or a point at which the outputs differ
+            and what is assumed holds.
+        holds: where equality is shown: a point at which what is assumed holds and the output of a
+            at the last token is not 0.
+    """
+
+    proof: Invariant | MarkovParameters | Same | Witness
+    holds: Somewhere | None
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """A claim with what shows it.
 
@@ -351,5 +366,6 @@ class Certificate:
         | ConstantSequence
         | SeparatingSequences
         | Same
+        | Assumed
     )
     defined: Somewhere | None = None

@@ -12,10 +12,10 @@ import pytest
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.prover.refute import arrays, drawn
-from dsfc.trusted.assumed_at import check_assumed
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Somewhere
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.assumed import check_holds
 from dsfc.trusted.witness import execute
 
 Decide = Callable[[str, str], Verdict]
@@ -285,12 +285,12 @@ def test_outputs_are_equal_where_keys_are_orthogonal(
     apart = 0
     for _ in range(4):
         point = _with_keys(at, rng)
-        check_assumed(at, point)
+        check_holds(at, point)
         a, b = execute(at, point)
         assert a == b
         turned = replace(point, values=tuple((n, _moved(n, x)) for n, x in point.values))
         with pytest.raises(Rejected):
-            check_assumed(at, turned)
+            check_holds(at, turned)
         a, b = execute(at, turned)
         apart += a != b
     assert apart
@@ -320,7 +320,7 @@ def test_outputs_are_equal_where_a_guard_does_nothing(verdict: Decide) -> None:
         point = drawn(at, arrays(at), 3, (1, 2, 3, Fraction(1, 2), Fraction(-1, 3)), rng)
         try:
             a, b = execute(at, point)
-            check_assumed(at, Somewhere(point.length, point.values))
+            check_holds(at, Somewhere(point.length, point.values))
         except Rejected:
             apart += a != b
             continue

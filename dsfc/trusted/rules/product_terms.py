@@ -104,6 +104,11 @@ def times(*sums: Terms) -> Terms:
     return out
 
 
+def scaled(terms: Terms, by: Fraction | int) -> Terms:
+    """Returns a sum times a number other than 0."""
+    return {factors: c * by for factors, c in terms.items()}
+
+
 def with_all(one: Factors, other: Factors) -> Factors:
     """Returns a product of all factors of both."""
     return _product(Counter(dict(one)) + Counter(dict(other)))

@@ -1,7 +1,8 @@
-"""Whether what a claim assumes holds at a point: definitions are executed there.
+"""Rule "assumed": equality or difference where something is assumed of values of a.
 
-Equality where something is assumed comes with a point at which it holds, as equality nowhere says
-nothing; difference with one at which the outputs are apart too.
+Equality is shown of what is left of both mixers (`simplified`), by rows, by Markov parameters or as
+one definition, and comes with a point at which what is assumed holds, as equality nowhere says
+nothing. Difference is shown at a point at which it holds. Definitions are executed there.
 """
 
 from __future__ import annotations
@@ -12,20 +13,40 @@ from dataclasses import replace
 from dsfc.expr.tree import Axis, Expr
 from dsfc.system.ir import Definition
 from dsfc.trusted.balls import Complex, NotDefined, real
-from dsfc.trusted.claim import Assumption, Claim, Somewhere, Witness
+from dsfc.trusted.claim import (
+    Assumed,
+    Assumption,
+    Claim,
+    Invariant,
+    MarkovParameters,
+    Same,
+    Somewhere,
+    Witness,
+)
 from dsfc.trusted.closed import closed
 from dsfc.trusted.comparable import comparable
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Index
+from dsfc.trusted.invariant import check_invariant
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.witness import LENGTH_LIMIT, arrays, constants_of, execute_one
+from dsfc.trusted.rules.markov import check_markov
+from dsfc.trusted.rules.simplified import simplified
+from dsfc.trusted.same import check_same
+from dsfc.trusted.witness import (
+    LENGTH_LIMIT,
+    Gap,
+    arrays,
+    check_witness,
+    constants_of,
+    execute_one,
+)
 
 ZERO = Complex(real(0), real(0))
 
 ORDER = ("<", "<=", ">", ">=")
 
 
-class Assumed(Execution):
+class _Run(Execution):
     """A mixer executed, and what is assumed of its values."""
 
     def holds(self, what: Assumption) -> bool:
@@ -88,10 +109,38 @@ def certainly(a: Complex, relation: str, b: Complex) -> bool:
     raise ValueError(f"`{relation}` is no relation")
 
 
-def check_assumed(claim: Claim, point: Somewhere | Witness) -> None:
-    """Checks that all that is assumed holds at a point, where a's output is not 0 at its end.
+def check_assumed(claim: Claim, proof: Assumed) -> Gap | None:
+    """Checks a certificate where something is assumed; returns the values that differ, if they do.
 
-    Of a witness it is not asked what the output is.
+    Raises:
+        Rejected: a check failed.
+        Obstacle, ValueError: the claim has no meaning here.
+    """
+    shown = proof.proof
+    left = replace(claim, assumed=())
+    if isinstance(shown, Witness):
+        check_holds(claim, shown)
+        return check_witness(left, shown)
+    if not claim.equal:
+        raise Rejected("difference is claimed, and equality is shown")
+    if proof.holds is None:
+        raise Rejected("there is no point at which what is assumed holds")
+    check_holds(claim, proof.holds)
+    if _may_be_zero(claim, proof.holds):
+        raise Rejected("the output may be 0 at the end of the point where what is assumed holds")
+    simpler = simplified(claim)
+    match shown:
+        case Invariant():
+            check_invariant(simpler, shown)
+        case MarkovParameters():
+            check_markov(simpler, shown)
+        case Same():
+            check_same(simpler)
+    return None
+
+
+def check_holds(claim: Claim, point: Somewhere | Witness) -> None:
+    """Checks that all that is assumed holds at a point.
 
     Raises:
         Rejected: that is not shown, or the point is not one of the claim.
@@ -112,14 +161,12 @@ def check_assumed(claim: Claim, point: Somewhere | Witness) -> None:
         values = {name: entries for name, entries in point.values if name in own}
         constants = constants_of(claim, claim.a, {})
         given = arrays(claim, claim.a, {}, point.length, values, constants)
-        run = Assumed(claim.a, dict(claim.sizes), point.length, given)
+        run = _Run(claim.a, dict(claim.sizes), point.length, given)
         held = all(map(run.holds, claim.assumed))
     except NotDefined as e:
         raise Rejected(f"what is assumed has no value at the point: {e}") from None
     if not held:
         raise Rejected("what is assumed is not known to hold at the point")
-    if isinstance(point, Somewhere) and _may_be_zero(claim, point):
-        raise Rejected("the output may be 0 at the end of the point where what is assumed holds")
 
 
 def _may_be_zero(claim: Claim, point: Somewhere) -> bool:

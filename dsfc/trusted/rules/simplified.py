@@ -19,28 +19,21 @@ have the values that they had, wherever they had some.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeGuard
 
-from dsfc.expr.build import ONE, ZERO, add, mul, neg, ones, rewrite, sub, walk
+from dsfc.expr.build import ONE, ZERO, add, mul, neg, rewrite, sub, walk
 from dsfc.expr.inline import Inliner
-from dsfc.expr.over_time import Lag, Past, Run
-from dsfc.expr.reserved_names import FIRST, first
+from dsfc.expr.reserved_names import first
 from dsfc.expr.tree import (
-    Abstract,
     Axis,
-    Bound,
     Expr,
     Field,
     Fir,
-    LinearMap,
-    Map,
     Mul,
     Now,
-    Param,
     Prim,
     Reduce,
     Reduction,
@@ -51,7 +44,18 @@ from dsfc.system.ir import Definition, System
 from dsfc.trusted.claim import Assumption, Claim
 from dsfc.trusted.derived import derived_form
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.product_terms import (
+from dsfc.trusted.rules.assumed_facts import (
+    Equal,
+    Fact,
+    NotNegative,
+    Orthogonal,
+    common_names,
+    facts,
+    inliner,
+    made_of_names,
+    of_all_axes,
+)
+from dsfc.trusted.rules.product_terms import (
     NOTHING,
     Factors,
     Summed,
@@ -60,6 +64,7 @@ from dsfc.trusted.product_terms import (
     expression,
     parts_of,
     plus,
+    scaled,
     single,
     terms_of,
     times,
@@ -71,53 +76,15 @@ ROUNDS = 4
 """How often what became simpler is looked at again."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Equal:
-    """A product that is a sum of others, at every token."""
-
-    product: Factors
-    value: Terms
-    made_of: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _NotNegative:
-    """A real value that is at least 0, at every token."""
-
-    terms: Terms
-    made_of: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Orthogonal:
-    """o Σ_axes κ κ'_j = 0 for every j before the token.
-
-    Attributes:
-        axes: A; none where nothing is summed.
-        outside: o, and κ where nothing is summed.
-        later: κ, of the token.
-        earlier: all factors that are read at j, as those of their token.
-    """
-
-    axes: frozenset[Axis]
-    outside: Factors
-    later: Factors
-    earlier: Factors
-    made_of: tuple[Expr, ...]
-
-
-_Fact = _Equal | _NotNegative | _Orthogonal
-
-
 def simplified(claim: Claim) -> Claim:
     """Returns a claim of simpler mixers: equality of these is equality where it is assumed.
 
     Raises:
         Obstacle: a simpler definition is no mixer's.
     """
-    whole, common = _facts(claim.assumed, _inliner(claim.a)), _common(claim.a, claim.b)
-    shared = tuple(f for f in whole if all(_made_of(e, common) for e in f.made_of))
-    first = _simpler(claim.a, _facts(claim.assumed, _inliner(claim.a, states=True)), states=True)
+    whole, common = facts(claim.assumed, inliner(claim.a)), common_names(claim.a, claim.b)
+    shared = tuple(f for f in whole if all(made_of_names(e, common) for e in f.made_of))
+    first = _simpler(claim.a, facts(claim.assumed, inliner(claim.a, states=True)), states=True)
     return dataclasses.replace(
         claim, a=_simpler(first, whole), b=_simpler(claim.b, shared), assumed=()
     )
@@ -125,10 +92,10 @@ def simplified(claim: Claim) -> Claim:
 
 def of_use(system: System, what: Assumption) -> bool:
     """Returns whether definitions may be made simpler by an assumption."""
-    return any(_facts((what,), _inliner(system, states)) for states in (True, False))
+    return any(facts((what,), inliner(system, states)) for states in (True, False))
 
 
-def _simpler(system: System, facts: tuple[_Fact, ...], states: bool = False) -> System:
+def _simpler(system: System, facts: tuple[Fact, ...], states: bool = False) -> System:
     """A mixer with every definition made simpler.
 
     Args:
@@ -137,7 +104,7 @@ def _simpler(system: System, facts: tuple[_Fact, ...], states: bool = False) -> 
         states: whether names stay in these, but for values of states.
     """
     for _ in range(ROUNDS):
-        rules = _Rules(system, facts, _inliner(system, states))
+        rules = _Rules(system, facts, inliner(system, states))
         definition = tuple(map(rules.simpler, system.definition))
         if definition == system.definition:
             return system
@@ -146,143 +113,6 @@ def _simpler(system: System, facts: tuple[_Fact, ...], states: bool = False) -> 
             raise Obstacle("what is left of a definition where something is assumed is no mixer's")
         system = again
     return system
-
-
-# --- what is known --------------------------------------------------------------------------------
-
-
-def _inliner(system: System, states: bool = False) -> Inliner:
-    """What puts definitions in, or those of them that read states; states stay names."""
-    values = {
-        d.name: _of_all_axes(d.value, d.axes)
-        for d in system.definition
-        if not d.update and (d.value.time is Time.STATE or not states)
-    }
-    return Inliner(values.get)
-
-
-def _of_all_axes(e: Expr, axes: Iterable[Axis]) -> Expr:
-    missing = frozenset(axes) - e.axes
-    return mul(ones(missing), e) if missing else e
-
-
-def _facts(assumed: tuple[Assumption, ...], inline: Inliner) -> tuple[_Fact, ...]:
-    """What is known by assumptions, in the forms that the rules use."""
-    out = list[_Fact]()
-    for what in assumed:
-        with suppress(Obstacle):
-            out += _forms(what, inline)
-    return tuple(out)
-
-
-def _forms(what: Assumption, inline: Inliner) -> Iterator[_Fact]:
-    left, right = inline.of(what.left), inline.of(what.right)
-    gap = plus(terms_of(left), _times(terms_of(right), -1))
-    real = left.field is Field.REAL and right.field is Field.REAL
-    match what.relation:
-        case "==" if what.earlier:
-            yield from _orthogonal(what, gap, (left, right), inline)
-        case "==":
-            for one, other in ((left, right), (right, left)):
-                match tuple(terms_of(one).items()):
-                    case ((product, c),) if product and other.axes <= axes_of(product):
-                        yield _Equal(product, _times(terms_of(other), 1 / c), (left, right))
-                        return
-        case ">=" | ">" if real and not what.earlier:
-            yield _NotNegative(gap, (left, right))
-        case "<=" | "<" if real and not what.earlier:
-            yield _NotNegative(_times(gap, -1), (left, right))
-
-
-def _orthogonal(
-    what: Assumption, gap: Terms, made_of: tuple[Expr, ...], inline: Inliner
-) -> Iterator[_Fact]:
-    """The forms of one product that is 0 for every token before the present one."""
-    if len(gap) != 1:
-        return
-    (product,) = gap
-    read = frozenset(item for item in product if _reads(single(item[0]), what.earlier))
-    inside = [item for item in read if isinstance(item[0], Summed)]
-    axes, outside, later = frozenset[Axis](), product - read, NOTHING
-    match inside:
-        case [(Summed() as whole, 1)]:
-            axes = whole.axes
-            at_j = frozenset(x for x in whole.inside if _reads(single(x[0]), what.earlier))
-            later, read = whole.inside - at_j, with_all(read - {(whole, 1)}, at_j)
-        case [_, *_]:
-            return
-    if not all(_at_one_token(e, what.earlier) for e in parts_of(read)):
-        return
-    there = _at_present(expression({read: Fraction(1)}, made_of), what.earlier)
-    earlier = terms_of(inline.of(there))
-    if len(earlier) != 1:
-        return
-    (kept,) = earlier
-    yield _Orthogonal(axes, outside, later, kept, made_of)
-    if what.own:
-        here = with_all(later, kept)
-        whole_here = single(Summed(axes, here)) if axes else here
-        yield _Equal(with_all(outside, whole_here), {}, made_of)
-
-
-def _reads(factors: Factors, index: str) -> bool:
-    """Whether something is read at a token of an index."""
-    return any(
-        isinstance(x, Ref) and isinstance(x.at, Bound) and x.at.var == index
-        for e in parts_of(factors)
-        for x in walk(e)
-    )
-
-
-def _at_one_token(e: Expr, index: str) -> bool:
-    """Whether all that a value reads is read at the token of an index."""
-    for x in walk(e):
-        match x:
-            case Past() | Run() | Lag():
-                return False
-            case Ref(at=Bound(var=var)) if var == index:
-                continue
-            case Ref(at=None):
-                continue
-            case Ref():
-                return False
-    return True
-
-
-def _at_present(e: Expr, index: str) -> Expr:
-    """A value of the token of an index, as that of the present token."""
-
-    def now(x: Expr) -> Expr | None:
-        match x:
-            case Ref(name, over, kind, when, Bound(var, lag)) if var == index:
-                return Ref(name, over, kind, when, Now(lag))
-        return None
-
-    return rewrite(e, now)
-
-
-def _common(a: System, b: System) -> frozenset[str]:
-    """Names of what is one in both: inputs, parameters, and what is defined of these in one way."""
-    ours, theirs = (frozenset(t.name for t in (*s.inputs, *s.params)) for s in (a, b))
-    held = {d.name: d.value for d in a.definition if d in b.definition}
-    while True:
-        names = (ours & theirs) | held.keys()
-        kept = {name: value for name, value in held.items() if _made_of(value, names)}
-        if kept.keys() == held.keys():
-            return names
-        held = kept
-
-
-def _made_of(e: Expr, names: frozenset[str]) -> bool:
-    """Whether a value is made of what goes by these names alone."""
-    for x in walk(e):
-        match x:
-            case Abstract() | Past() | Run() | Lag():
-                return False
-            case Ref(name=name) | Param(name=name) | Map(map=LinearMap(name=name)):
-                if name not in names and name != FIRST:
-                    return False
-    return True
 
 
 def of_each_token(value: Expr) -> Expr:
@@ -298,10 +128,6 @@ def of_each_token(value: Expr) -> Expr:
     return mul(value, add(first(0), sub(ONE, first(0))))
 
 
-def _times(terms: Terms, by: Fraction | int) -> Terms:
-    return {factors: c * by for factors, c in terms.items()}
-
-
 # --- what becomes of definitions ------------------------------------------------------------------
 
 
@@ -314,22 +140,22 @@ class _Rules:
         inline: puts into them what was put into the facts.
     """
 
-    def __init__(self, system: System, facts: tuple[_Fact, ...], inline: Inliner) -> None:
+    def __init__(self, system: System, facts: tuple[Fact, ...], inline: Inliner) -> None:
         """Finds the states that are orthogonal to something of the present token."""
         self._inline = inline
-        self._equal = [f for f in facts if isinstance(f, _Equal)]
-        self._signs = [f for f in facts if isinstance(f, _NotNegative)]
+        self._equal = [f for f in facts if isinstance(f, Equal)]
+        self._signs = [f for f in facts if isinstance(f, NotNegative)]
         self._updates = dict[str, Terms]()
         self._values = dict[str, Expr]()
         for d in system.definition:
             if d.update and not d.backward and not d.maximum:
                 with suppress(Obstacle):
-                    self._values[d.name] = inline.of(_of_all_axes(d.value, d.axes))
+                    self._values[d.name] = inline.of(of_all_axes(d.value, d.axes))
                     self._updates[d.name] = terms_of(self._values[d.name])
         self._orthogonal = [
             (f, state)
             for f in facts
-            if isinstance(f, _Orthogonal)
+            if isinstance(f, Orthogonal)
             for state, update in self._updates.items()
             if all(_old(f, state, t) or _new(f, t) for t in update)
         ]
@@ -355,7 +181,7 @@ class _Rules:
                         out = _BY_SIGN[name](self._at_least_0, *args)
                 case Mul() | Reduce(how=Reduction.SUM):
                     out = self._products(e)
-        return None if out is None else _of_all_axes(out, e.axes)
+        return None if out is None else of_all_axes(out, e.axes)
 
     # --- signs ------------------------------------------------------------------------------------
 
@@ -378,7 +204,7 @@ class _Rules:
                 continue
             changed = True
             value, more = instead
-            parts.append(_times(value, c))
+            parts.append(scaled(value, c))
             made_of += more
         return expression(plus(*parts), made_of) if changed else None
 
@@ -414,7 +240,7 @@ def _over(axes: frozenset[Axis], terms: Terms, made_of: tuple[Expr, ...]) -> Ter
     """Terms summed over axes."""
     value = expression(terms, made_of)
     for axis in sorted(axes):
-        value = Reduce(Reduction.SUM, axis, _of_all_axes(value, (axis,)))
+        value = Reduce(Reduction.SUM, axis, of_all_axes(value, (axis,)))
     return terms_of(value)
 
 
@@ -422,11 +248,11 @@ def _more(terms: Terms, known: Terms) -> bool:
     """Whether terms are a positive multiple of others, and a number that is not negative."""
     shared = [f for f in known if f and f in terms]
     scale = terms[shared[0]] / known[shared[0]] if shared else Fraction(0)
-    left = plus(terms, _times(known, -scale))
+    left = plus(terms, scaled(known, -scale))
     return scale >= 0 and left.keys() <= {NOTHING} and left.get(NOTHING, Fraction(0)) >= 0
 
 
-def _old(f: _Orthogonal, state: str, term: Factors) -> bool:
+def _old(f: Orthogonal, state: str, term: Factors) -> bool:
     """Whether a term of an update is one of the state, an axis that is summed left as it is."""
     for factor, k in term:
         match factor:
@@ -436,14 +262,14 @@ def _old(f: _Orthogonal, state: str, term: Factors) -> bool:
     return False
 
 
-def _new(f: _Orthogonal, term: Factors) -> bool:
+def _new(f: Orthogonal, term: Factors) -> bool:
     """Whether a term of an update holds what is orthogonal to later tokens."""
     rest = without(term, f.earlier)
     return rest is not None and not axes_of(rest) & f.axes
 
 
 def _contracted(
-    product: Factors, f: _Orthogonal, state: str
+    product: Factors, f: Orthogonal, state: str
 ) -> Iterator[tuple[tuple[Expr | Summed, int], Ref]]:
     """The factors of a product that are a state summed with κ, and where they read the state."""
     for item in product:
