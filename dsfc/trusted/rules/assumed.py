@@ -160,8 +160,8 @@ def check_holds(claim: Claim, point: Somewhere | Witness) -> None:
         own = {t.name for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)}
         values = {name: entries for name, entries in point.values if name in own}
         constants = constants_of(claim, claim.a, {})
-        given = arrays(claim, claim.a, {}, point.length, values, constants)
-        run = _Run(claim.a, dict(claim.sizes), point.length, given)
+        entries = arrays(claim, claim.a, {}, point.length, values, constants)
+        run = _Run(claim.a, dict(claim.sizes), point.length, entries)
         held = all(map(run.holds, claim.assumed))
     except NotDefined as e:
         raise Rejected(f"what is assumed has no value at the point: {e}") from None
