@@ -76,7 +76,8 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
         if any(t.name == name for t in left.params):
             rest, waiting = (_read_as_stream(x, name) for x in (rest, waiting))
         left = _put(left, name, value)
-    first, second = derived_again(left), derived_again(right)
+    first = a if left is a else derived_again(left)
+    second = b if right is b else derived_again(right)
     if first is None or second is None:
         return Unknown("where the conditions hold there is no derived form")
     assumed = assumptions(rest)

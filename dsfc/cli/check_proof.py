@@ -102,7 +102,7 @@ def check_proof(
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
     if claim.assumed:
-        kind += f" where {len(claim.assumed)} conditions hold"
+        kind += " where something is assumed"
     if claim.case:
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))
