@@ -79,6 +79,9 @@ HISTORY = [
     # Every key is 0, and so is the output: it would be about nothing.
     (DELTA, "additive when k · k[j] == 0 for j <= i", "unknown"),
     (DELTA, f"additive when {ORTHOGONAL} and k · k[j] == 1 for j < i", "unknown"),
+    (DELTA, "additive when k · S[j] == 0 for j < i", "proved"),
+    (DELTA, "additive when k · S[i-1] == 0", "proved"),
+    (DELTA, "additive when q · S[j] == 0 for j < i", "refuted"),
     (DELTA, "unit_keys when k · k[j] == 0 for j < i", "refuted"),
     (PER_KEY, f"per_key when {ORTHOGONAL}", "refuted"),  # decays turn the keys
     (PER_KEY, "per_key when k * k[j] == 0 for j < i", "proved"),
@@ -92,7 +95,7 @@ HISTORY = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9, ci=2)
 @pytest.mark.parametrize(("mixer", "claim", "kind"), HISTORY)
 def test_what_holds_of_earlier_tokens(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     answer = verdict(MEMORIES + mixer, f"equivalent {claim}")
@@ -163,7 +166,7 @@ SIGNS = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9, ci=2)
 @pytest.mark.parametrize(("mixer", "claim", "kind"), SIGNS)
 def test_what_is_known_of_signs(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     answer = verdict(GUARDED + mixer, f"equivalent {claim}")

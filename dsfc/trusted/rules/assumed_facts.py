@@ -6,7 +6,7 @@ least 0, or a product over two tokens that is 0 for every earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -92,7 +92,26 @@ def inliner(system: System, states: bool = False) -> Inliner:
         for d in system.definition
         if not d.update and (d.value.time is Time.STATE or not states)
     }
+    _check_order(values)
     return Inliner(values.get)
+
+
+def _check_order(values: Mapping[str, Expr]) -> None:
+    """Checks that no definition is made of itself: it would be put in without end.
+
+    Raises:
+        Obstacle: one is.
+    """
+    left = {
+        name: {x.name for x in walk(e) if isinstance(x, Ref) and x.at in (None, Now(0))}
+        for name, e in values.items()
+    }
+    while left:
+        ready = [name for name, read in left.items() if not read & left.keys()]
+        if not ready:
+            raise Obstacle("a definition is made of itself")
+        for name in ready:
+            del left[name]
 
 
 def of_all_axes(e: Expr, axes: Iterable[Axis]) -> Expr:
@@ -148,16 +167,20 @@ def _orthogonal(
             return
     if not all(_at_one_token(e, what.earlier) for e in parts_of(read)):
         return
-    there = _at_present(expression({read: Fraction(1)}, made_of), what.earlier)
-    earlier = terms_of(inline.of(there))
-    if len(earlier) != 1:
-        return
-    (kept,) = earlier
-    yield Orthogonal(axes, outside, later, kept, made_of)
-    if what.own:
-        here = with_all(later, kept)
-        whole_here = single(Summed(axes, here)) if axes else here
-        yield Equal(with_all(outside, whole_here), {}, made_of)
+    there = expression({read: Fraction(1)}, made_of)
+    # A name is 0 before the first token, and so is a product with it.
+    lags = (0, 1) if any(isinstance(f, Ref) for f, _ in read) else (0,)
+    for lag in lags:
+        earlier = terms_of(inline.of(_read_at(there, what.earlier, lag)))
+        if len(earlier) != 1:
+            return
+        (kept,) = earlier
+        if lag == 0:
+            yield Orthogonal(axes, outside, later, kept, made_of)
+        if lag == 1 or what.own:
+            here = with_all(later, kept)
+            whole_here = single(Summed(axes, here)) if axes else here
+            yield Equal(with_all(outside, whole_here), {}, made_of)
 
 
 def _reads(factors: Factors, index: str) -> bool:
@@ -184,13 +207,13 @@ def _at_one_token(e: Expr, index: str) -> bool:
     return True
 
 
-def _at_present(e: Expr, index: str) -> Expr:
-    """A value of the token of an index, as that of the present token."""
+def _read_at(e: Expr, index: str, back: int) -> Expr:
+    """A value of the token of an index, as that of the present token or of one before it."""
 
     def now(x: Expr) -> Expr | None:
         match x:
             case Ref(name, over, kind, when, Bound(var, lag)) if var == index:
-                return Ref(name, over, kind, when, Now(lag))
+                return Ref(name, over, kind, when, Now(lag + back))
         return None
 
     return rewrite(e, now)

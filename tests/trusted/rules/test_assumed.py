@@ -14,6 +14,7 @@ from dsfc.claims.verdict import Proved, Refuted
 from dsfc.expr.build import ONE, ZERO, add, mul, num
 from dsfc.expr.tree import Bound, Expr, Field, Now, Reduce, Reduction, Ref, Time
 from dsfc.lean import NotWritten, lean_text
+from dsfc.system.ir import Definition
 from dsfc.trusted.check import check, read, write
 from dsfc.trusted.claim import Assumption, Certificate, Conditional, Invariant, Somewhere
 from dsfc.trusted.rejected import Rejected
@@ -212,6 +213,18 @@ def test_other_parts_of_a_claim_are_refused_beside_it(shown: Callable) -> None:
     conditional = Conditional(Invariant((), False), None, ())
     for proof in (conditional, certificate.proof.proof):
         assert not accepted(replace(certificate, proof=proof))
+
+
+def test_definitions_that_are_made_of_themselves_are_refused(shown: Callable) -> None:
+    certificate = shown("delta", 0)
+    one, other = (Ref(x, frozenset(), Field.REAL, Time.TOKEN, Now(0)) for x in ("x1", "x2"))
+    more = (
+        Definition("x1", mul(num(2), other), (), Field.REAL),
+        Definition("x2", mul(num(2), one), (), Field.REAL),
+    )
+    a = certificate.claim.a
+    forged = replace(certificate.claim, a=replace(a, definition=(*a.definition, *more)))
+    assert not accepted(replace(certificate, claim=forged))
 
 
 def test_names_are_read_as_they_are_declared(shown: Callable) -> None:
