@@ -14,10 +14,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dsfc.claims.compare import pairs
-from dsfc.expr.build import rewrite
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.statements import Comparison, Relation
-from dsfc.expr.tree import Bound, Expr, Field, Mul, Now, Num, Reduce, Reduction, Ref
+from dsfc.expr.tree import Field, Mul, Num, Reduce, Reduction, Ref
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.refute import HEIGHTS, arrays, drawn
 from dsfc.prover.sizes import chosen
@@ -41,6 +40,7 @@ from dsfc.trusted.claim import (
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.assumed import check_holds
+from dsfc.trusted.rules.assumed_facts import read_at
 from dsfc.trusted.rules.simplified import of_use, simplified
 from dsfc.trusted.witness import execute, place_of, stored_axes
 
@@ -83,7 +83,9 @@ def assuming(
     try:
         claim = Claim(a, b, (), chosen(a, b, 2), assumed=assumed)
         plain = simplified(claim)
-    except (Obstacle, ValueError) as e:
+    except Obstacle as e:
+        return apart(a, b, assumed) or str(e)
+    except ValueError as e:
         return str(e)
     if (plain.a, plain.b) == (a, b):
         return None
@@ -186,7 +188,7 @@ def _first_gap(claim: Claim, point: Witness) -> Witness | None:
 
 
 def _points(claim: Claim) -> Iterator[Witness]:
-    """Points of a claim at its sizes, some of inputs that are orthogonal over time."""
+    """Points of a claim at its sizes, some of inputs that are orthogonal over time, or constant."""
     of = arrays(claim)
     sizes = dict(claim.sizes)
     shortest = 2 if any(x.earlier for x in claim.assumed) else 1
@@ -197,9 +199,12 @@ def _points(claim: Claim) -> Iterator[Witness]:
                 point = drawn(claim, of, length, height, rng)
                 values = []
                 for (name, declared, is_input), (_, entries) in zip(of, point.values, strict=True):
-                    if rng.random() < 0.5:
+                    kind = rng.random()
+                    if kind < 0.5:
                         shown = _special(declared, is_input, length, sizes, rng)
                         entries = entries if shown is None else shown
+                    elif kind < 0.75:
+                        entries = entries[:1] * len(entries)
                     values.append((name, entries))
                 yield replace(point, values=tuple(values))
 
@@ -283,17 +288,7 @@ def _orthogonal_to_itself(c: Comparison) -> tuple[str, str] | None:
                 Reduce(how=Reduction.SUM, axis=axis, arg=Mul(args=(Ref() as x, Ref() as z))),
                 Num(value=0),
             ) if x.field is Field.REAL and axis in x.axes:
-                now = {_now(e, c.earlier.var) for e in (x, z)}
+                now = {read_at(e, c.earlier.var, 0) for e in (x, z)}
                 if len(now) == 1 and x is not z:
                     return x.name, axis.name
     return None
-
-
-def _now(e: Expr, index: str) -> Expr:
-    def rule(x: Expr) -> Expr | None:
-        match x:
-            case Ref(name, over, kind, when, Bound(var, lag)) if var == index:
-                return Ref(name, over, kind, when, Now(lag))
-        return None
-
-    return rewrite(e, rule)

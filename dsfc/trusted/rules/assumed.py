@@ -126,8 +126,6 @@ def check_assumed(claim: Claim, proof: Assumed) -> Gap | None:
     if proof.holds is None:
         raise Rejected("there is no point at which what is assumed holds")
     check_holds(claim, proof.holds)
-    if _may_be_zero(claim, proof.holds):
-        raise Rejected("the output may be 0 at the end of the point where what is assumed holds")
     simpler = simplified(claim)
     match shown:
         case Invariant():
@@ -140,7 +138,10 @@ def check_assumed(claim: Claim, proof: Assumed) -> Gap | None:
 
 
 def check_holds(claim: Claim, point: Somewhere | Witness) -> None:
-    """Checks that all that is assumed holds at a point.
+    """Checks that all that is assumed holds at a point, and that there is an output there.
+
+    At a point that sets outputs apart nothing more is asked; else a's output at the last token is
+    not to be 0.
 
     Raises:
         Rejected: that is not shown, or the point is not one of the claim.
@@ -167,6 +168,8 @@ def check_holds(claim: Claim, point: Somewhere | Witness) -> None:
         raise Rejected(f"what is assumed has no value at the point: {e}") from None
     if not held:
         raise Rejected("what is assumed is not known to hold at the point")
+    if isinstance(point, Somewhere) and _may_be_zero(claim, point):
+        raise Rejected("the output may be 0 at the end of the point where what is assumed holds")
 
 
 def _may_be_zero(claim: Claim, point: Somewhere) -> bool:

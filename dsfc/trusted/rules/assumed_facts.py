@@ -86,18 +86,22 @@ Fact = Equal | NotNegative | Orthogonal
 
 
 def inliner(system: System, states: bool = False) -> Inliner:
-    """What puts definitions in, or those of them that read states; states stay names."""
+    """Returns what puts definitions in, or those of them that read states; states stay names.
+
+    Raises:
+        Obstacle: a definition is made of itself.
+    """
     values = {
         d.name: of_all_axes(d.value, d.axes)
         for d in system.definition
         if not d.update and (d.value.time is Time.STATE or not states)
     }
-    _check_order(values)
+    check_order(values)
     return Inliner(values.get)
 
 
-def _check_order(values: Mapping[str, Expr]) -> None:
-    """Checks that no definition is made of itself: it would be put in without end.
+def check_order(values: Mapping[str, Expr]) -> None:
+    """Checks that no definition is made of itself, at one token.
 
     Raises:
         Obstacle: one is.
@@ -121,7 +125,7 @@ def of_all_axes(e: Expr, axes: Iterable[Axis]) -> Expr:
 
 
 def facts(assumed: tuple[Assumption, ...], inline: Inliner) -> tuple[Fact, ...]:
-    """What is known by assumptions, in the forms that the rules use."""
+    """Returns what is known by assumptions, in the forms that the rules use."""
     out = list[Fact]()
     for what in assumed:
         with suppress(Obstacle):
@@ -171,7 +175,7 @@ def _orthogonal(
     # A name is 0 before the first token, and so is a product with it.
     lags = (0, 1) if any(isinstance(f, Ref) for f, _ in read) else (0,)
     for lag in lags:
-        earlier = terms_of(inline.of(_read_at(there, what.earlier, lag)))
+        earlier = terms_of(inline.of(read_at(there, what.earlier, lag)))
         if len(earlier) != 1:
             return
         (kept,) = earlier
@@ -207,8 +211,8 @@ def _at_one_token(e: Expr, index: str) -> bool:
     return True
 
 
-def _read_at(e: Expr, index: str, back: int) -> Expr:
-    """A value of the token of an index, as that of the present token or of one before it."""
+def read_at(e: Expr, index: str, back: int) -> Expr:
+    """Returns a value of the token of an index, as that of the present one or of one before."""
 
     def now(x: Expr) -> Expr | None:
         match x:
@@ -220,7 +224,7 @@ def _read_at(e: Expr, index: str, back: int) -> Expr:
 
 
 def common_names(a: System, b: System) -> frozenset[str]:
-    """Names of what is one in both: inputs, parameters, and what is defined of these in one way."""
+    """Returns names of inputs and parameters of both, and of what both define of them alike."""
     ours, theirs = (frozenset(t.name for t in (*s.inputs, *s.params)) for s in (a, b))
     held = {d.name: d.value for d in a.definition if d in b.definition}
     while True:
@@ -232,7 +236,7 @@ def common_names(a: System, b: System) -> frozenset[str]:
 
 
 def made_of_names(e: Expr, names: frozenset[str]) -> bool:
-    """Whether a value is made of what goes by these names alone."""
+    """Returns whether a value is made of what goes by these names alone."""
     for x in walk(e):
         match x:
             case Abstract() | Past() | Run() | Lag():

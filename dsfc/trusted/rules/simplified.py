@@ -49,6 +49,7 @@ from dsfc.trusted.rules.assumed_facts import (
     Fact,
     NotNegative,
     Orthogonal,
+    check_order,
     common_names,
     facts,
     inliner,
@@ -95,19 +96,21 @@ def of_use(system: System, what: Assumption) -> bool:
     return any(facts((what,), inliner(system, states)) for states in (True, False))
 
 
-def _simpler(system: System, facts: tuple[Fact, ...], states: bool = False) -> System:
+def _simpler(system: System, known: tuple[Fact, ...], states: bool = False) -> System:
     """A mixer with every definition made simpler.
 
     Args:
         system: the mixer.
-        facts: what is known of its values.
+        known: what is known of its values.
         states: whether names stay in these, but for values of states.
     """
     for _ in range(ROUNDS):
-        rules = _Rules(system, facts, inliner(system, states))
+        rules = _Rules(system, known, inliner(system, states))
         definition = tuple(map(rules.simpler, system.definition))
         if definition == system.definition:
             return system
+        # An equality may put a name into its own definition.
+        check_order({d.name: d.value for d in definition})
         again = derived_form(dataclasses.replace(system, definition=definition))
         if again is None:
             raise Obstacle("what is left of a definition where something is assumed is no mixer's")
