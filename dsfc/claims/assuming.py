@@ -16,7 +16,7 @@ from fractions import Fraction
 from dsfc.claims.compare import pairs
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.statements import Comparison, Relation
-from dsfc.expr.tree import Field, Mul, Num, Reduce, Reduction, Ref
+from dsfc.expr.tree import Axis, Expr, Field, Mul, Num, Reduce, Reduction, Ref
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.refute import HEIGHTS, arrays, drawn
 from dsfc.prover.sizes import chosen
@@ -270,25 +270,26 @@ def lengths(when: tuple[Comparison, ...]) -> tuple[str, ...]:
 
     Real vectors of n entries that are orthogonal, none of them 0, are n at most.
     """
+    sizes = {
+        x for c in when if c.earlier is None for x, z, _, v in _products(c) if x is z and v > 0
+    }
     for c in when:
-        vector = _orthogonal_to_itself(c)
-        if vector is not None:
-            name, axis = vector
-            return (f"where they do, {name} is other than 0 at {axis} tokens at most",)
+        for one, other, axis, value in _products(c) if c.earlier else ():
+            x, z = (read_at(e, c.earlier.var, 0) for e in (one, other) if c.earlier)
+            if x is z and one is not other and value == 0 and isinstance(x, Ref):
+                if x in sizes:
+                    return (f"no sequence on which they do has more than {axis.name} tokens",)
+                return (f"where they do, {x.name} is other than 0 at {axis.name} tokens at most",)
     return ()
 
 
-def _orthogonal_to_itself(c: Comparison) -> tuple[str, str] | None:
-    """The name of what is orthogonal to itself at all other tokens, and its axis."""
-    if c.earlier is None or c.relations != (Relation.EQUAL,):
-        return None
+def _products(c: Comparison) -> Iterator[tuple[Expr, Expr, Axis, Fraction]]:
+    """The two names, the axis and the number where real names are said to have a product."""
     for one, other in (c.operands, c.operands[::-1]):
         match one, other:
             case (
                 Reduce(how=Reduction.SUM, axis=axis, arg=Mul(args=(Ref() as x, Ref() as z))),
-                Num(value=0),
-            ) if x.field is Field.REAL and axis in x.axes:
-                now = {read_at(e, c.earlier.var, 0) for e in (x, z)}
-                if len(now) == 1 and x is not z:
-                    return x.name, axis.name
-    return None
+                Num(value),
+            ) if c.relations == (Relation.EQUAL,) and one.field is Field.REAL:
+                if axis in x.axes and axis in z.axes:
+                    yield x, z, axis, value

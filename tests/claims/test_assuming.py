@@ -244,6 +244,16 @@ def test_lengths_are_said_of_what_is_orthogonal_to_itself(verdict: Decide) -> No
     assert "k is other than 0 at n tokens at most" in answer.by
 
 
+@pytest.mark.ci
+def test_keys_that_are_not_0_bound_the_length(verdict: Decide) -> None:
+    answer = verdict(MEMORIES + DELTA, f"equivalent additive when {ORTHOGONAL} and k · k == 1")
+    assert isinstance(answer, Proved)
+    assert "no sequence on which they do has more than n tokens" in answer.by
+    answer = verdict(MEMORIES + DELTA, "equivalent additive when k * k[j] == 0 for j < i")
+    assert isinstance(answer, Proved)
+    assert "than n tokens" not in answer.by and "at most" not in answer.by
+
+
 def test_a_condition_that_no_proof_can_use_is_named(verdict: Decide) -> None:
     answer = verdict(MEMORIES + DELTA, "equivalent additive when exp(k · k[j]) == 2 for j < i")
     assert isinstance(answer, Unknown)
