@@ -270,16 +270,17 @@ def lengths(when: tuple[Comparison, ...]) -> tuple[str, ...]:
 
     Real vectors of n entries that are orthogonal, none of them 0, are n at most.
     """
-    sizes = {
-        x for c in when if c.earlier is None for x, z, _, v in _products(c) if x is z and v > 0
-    }
+    alone = [c for c in when if c.earlier is None]
+    never_0 = {x for c in alone for x, z, _, v in _products(c) if x is z and v > 0}
     for c in when:
         for one, other, axis, value in _products(c) if c.earlier else ():
             x, z = (read_at(e, c.earlier.var, 0) for e in (one, other) if c.earlier)
             if x is z and one is not other and value == 0 and isinstance(x, Ref):
-                if x in sizes:
-                    return (f"no sequence on which they do has more than {axis.name} tokens",)
-                return (f"where they do, {x.name} is other than 0 at {axis.name} tokens at most",)
+                n = axis.name
+                if x in never_0:
+                    return (f"no sequence on which they do has more than {n} tokens",)
+                each = f"each vector of {x.name} along {n}"
+                return (f"where they do, {each} is other than 0 at {n} tokens at most",)
     return ()
 
 

@@ -241,7 +241,7 @@ def test_products_that_are_other_values(verdict: Decide, claim: str, kind: type)
 def test_lengths_are_said_of_what_is_orthogonal_to_itself(verdict: Decide) -> None:
     answer = verdict(MEMORIES + DELTA, f"equivalent additive when {ORTHOGONAL}")
     assert isinstance(answer, Proved)
-    assert "k is other than 0 at n tokens at most" in answer.by
+    assert "each vector of k along n is other than 0 at n tokens at most" in answer.by
 
 
 @pytest.mark.ci
