@@ -102,6 +102,8 @@ def check_proof(
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
+    if claim.assumed:
+        kind += " where something is assumed"
     if claim.case:
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))

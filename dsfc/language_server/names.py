@@ -142,7 +142,11 @@ class _Unit:
             case relation:
                 yield from self._expr(relation, {}, claimed=True)
         for condition in item.when:
-            yield from self._expr(condition, {}, claimed=True)
+            over = condition.over if isinstance(condition, ast.Relation) else None
+            bound = {} if over is None else dict(_bindings((over,), {}))
+            yield from self._expr(condition, bound, claimed=True)
+            if over is not None:
+                yield from self._expr(over, bound)
 
     def _local(self, name: str, span: Span, binder: Span) -> Occurrence:
         return Occurrence(name, span, Kind.LOCAL, self._unit, span == binder, self._item, binder)

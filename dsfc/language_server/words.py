@@ -37,6 +37,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "paper": "a paper that the mixer is of",
         "when": "conditions of a claim",
         "and": "one condition more",
+        "for": "the earlier tokens for which a condition holds",
         "complex": "complex values",
         "positive": "values above 0",
         "nonneg": "values that are 0 or above",

@@ -190,10 +190,14 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`a < b <= c`: one comparison or more; `operators[k]` is between operands k and k + 1."""
+    """`a < b <= c`: one comparison or more; `operators[k]` is between operands k and k + 1.
+
+    In a condition of a claim it may hold `over` several tokens: `k · k[j] == 0 for j < i`.
+    """
 
     operands: tuple[Expr, ...]
     operators: tuple[CmpOp, ...]
+    over: Relation | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -247,7 +247,15 @@ class Builder:
         span, kids = self._span(tree), tree.children
         if tree.data == "condition":
             comparisons = tuple(_COMPARISONS[str(token)] for token in _tokens(tree))
-            return ast.Relation(_values(below), comparisons, span)
+            return ast.Relation(_values(below), comparisons, span=span)
+        if tree.data == "every":
+            holds, left, right = below
+            (comparison,) = (_COMPARISONS[str(token)] for token in _tokens(tree))
+            bound = _values((left, right))
+            over = ast.Relation(bound, (comparison,), span=bound[0].span.to(bound[1].span))
+            operands = holds.operands if isinstance(holds, ast.Relation) else _values((holds,))
+            operators = holds.operators if isinstance(holds, ast.Relation) else ()
+            return ast.Relation(operands, operators, over, span)
         match str(tree.data):
             case "num":
                 return ast.Num(Fraction(str(kids[0])), span)

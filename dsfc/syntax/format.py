@@ -77,7 +77,8 @@ class _Printer:
         if not isinstance(node, ast.Relation):
             return self.expr(node)
         signs = [f" {self._compare.get(sign, str(sign))} " for sign in node.operators]
-        return _chain([self._inside(operand) for operand in node.operands], signs)
+        over = "" if node.over is None else f" for {self.condition(node.over)}"
+        return _chain([self._inside(operand) for operand in node.operands], signs) + over
 
     def expr(self, node: ast.Expr, level: int = _ADD) -> str:
         """An expression, in parentheses if it binds looser than `level`."""

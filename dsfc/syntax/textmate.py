@@ -35,6 +35,7 @@ SCOPES = {
     "_PAPER": "keyword.control",
     "_WHEN": "keyword.control",
     "_AND": "keyword.operator.logical",
+    "_FOR": "keyword.control",
     "ARROW": "keyword.operator",
     "CMP": "keyword.operator.comparison",
     "OUTER": "keyword.operator",

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.api.pipeline import load
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import load, read
+from dsfc.claims.verdict import Proved
 from dsfc.expr.build import ones
 from dsfc.prover import equivalent, subsumes
 from dsfc.system.ir import Direct, System
@@ -452,3 +454,33 @@ def test_a_timeout_in_a_process_of_somebody_else_ends_the_search_alone(
 def test_a_timeout_is_a_number_of_seconds(run: Callable, spec: Callable, seconds: str) -> None:
     path = spec(TWO.replace("{drive}", "u"), "two.dsf")
     assert run("equiv", f"{path}:a", f"{path}:b", "--timeout", seconds).exit_code == 2
+
+
+ORTHOGONAL = """
+mixer layer { dims n, p
+  input q, k : n;  v : p
+  y = (q · k) * v
+}
+mixer additive extends layer {
+  state S : n × p
+  S = S[i-1] + k ⊗ v
+  y = q · S
+}
+mixer delta extends layer {
+  state S : n × p
+  S = S[i-1] + k ⊗ (v - k · S[i-1])
+  y = q · S
+  claim equivalent additive when k · k[j] == 0 for j < i
+}
+"""
+
+
+def test_what_a_claim_assumes_is_printed(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(ORTHOGONAL)
+    (claim,) = claims(read(folder / path).compilation("delta"))
+    assert isinstance(claim.verdict, Proved) and claim.verdict.certificate is not None
+    (folder / "proof.json").write_text(write(claim.verdict.certificate), encoding="utf-8")
+    accepted = run("check-proof", "proof.json", f"{path}:delta", f"{path}:additive")
+    assert accepted.exit_code == 0, accepted.output
+    assert "equal outputs where something is assumed, for all n, p" in accepted.output
+    assert "assumed    k · k[j] == 0 for j < i, of the first" in accepted.output

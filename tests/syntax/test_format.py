@@ -303,3 +303,10 @@ mixer b {
 def test_parentheses_that_only_readers_need(text, printed):
     (claim,) = parsed(f"mixer m {{ claim {text} == 0 }}").units[0].items
     assert format_expr(claim.relation) == f"{printed} == 0"
+
+
+def test_conditions_of_claims_keep_their_tokens():
+    claim = "claim causal when k · k[j] == 0 for j ≤ i and 0 < a < 1"
+    (item,) = parsed(f"mixer m {{ {claim} }}").units[0].items
+    assert f"  {claim}\n" in format_spec(parsed(f"mixer m {{ {claim} }}"))
+    assert format_expr(item.when[0]) == "k · k[j] == 0 for j ≤ i"

@@ -168,6 +168,10 @@ class TestItems:
         claim = item("claim 0 < a < 1 when a == b and c > 0")
         assert claim.relation.operators == (CmpOp.LT, CmpOp.LT)
         assert len(claim.when) == 2
+        claim = item("claim equivalent m when k . k[j] == 0 for j < i and c > 0")
+        before = ast.Relation((Name("j"), Name("i")), (CmpOp.LT,))
+        assert [part.over for part in claim.when] == [before, None]
+        assert claim.when[0].operators == (CmpOp.EQ,)
 
     def test_units(self):
         mixer, modifier = parsed('mixer a "p" extends b { }\nmodifier m on x { x = 1 }').units
@@ -233,7 +237,9 @@ class TestMistakes:
         (found,) = problems(f"mixer m {{\n {text}\n}}")
         assert found.span.text == shown
 
-    @pytest.mark.parametrize("word", ["state", "unit", "by", "dims", "heads", "when", "mixer"])
+    @pytest.mark.parametrize(
+        "word", ["state", "unit", "by", "dims", "heads", "when", "for", "mixer"]
+    )
     def test_words_of_the_language_are_no_names(self, word):
         found = problems(f"mixer m {{\n dims d\n {word} = 2\n y = 1\n}}")
         assert [it.code for it in found] == ["E-KEYWORD"]
