@@ -2,80 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 import pytest
 import torch
-from dsfc.backends.c.skeletons import scans_with_kernels
-from emitted import SPECS, Beside, compiled
+from emitted import Beside
+from stepping import FIRST, FORMS, LENGTH, off, same_parameters, sample_of, with_kernels
 from torch import Tensor
 
-import dsfc
 from dsfc.validate.surface import Sample, Surface, ends, surface
 
-FIRST = ("retnet", "gla", "gated_deltanet")
-"""Specs of some forms with a kernel of one token: decays of heads and of keys, a delta rule."""
-FORMS = [*FIRST, *(pytest.param(n, marks=pytest.mark.ci) for n in ("rwkv7", "s4d"))]
-"""One of each form: also a low-rank part with a decay of keys, and a convolution."""
+pytestmark = pytest.mark.usefixtures("own_cache", "without_gradients")
+
 TORCH_AS_WELL = ("softmax", "gsa", "mlstm", "rwkv4", "linear_rnn", "h3", "rg_lru", "s6")
 """Specs of other forms, and some of which torch runs a part."""
-LENGTH = 5
-
-
-@cache
-def with_steps() -> tuple[str, ...]:
-    """Specs that have kernels in C, and whose outputs need no tokens to come."""
-    loaded = {n: dsfc.load(SPECS / f"{n}.dsf") for n in compiled()}
-    return tuple(
-        n for n, it in loaded.items() if it.plan.causal and scans_with_kernels(it.fused("c"))
-    )
-
-
-def with_kernels(first: tuple[str, ...] = FIRST) -> list[object]:
-    marked = [pytest.param(n, marks=pytest.mark.ci) for n in with_steps() if n not in first]
-    return [*first, *marked]
-
-
-@pytest.fixture(scope="session")
-def load_target(
-    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
-) -> Callable[..., ModuleType]:
-    """Imports the module of a spec for a target, with operators of its own."""
-    folder = tmp_path_factory.getbasetemp() / "steps"
-    folder.mkdir(exist_ok=True)
-
-    def imported(name: str, target: str) -> ModuleType:
-        path = folder / f"{name}_{target}.py"
-        if not path.exists():
-            text = dsfc.load(SPECS / f"{name}.dsf").module(target).text
-            path.write_text(own_operators(text, f"steps_{target}"), encoding="utf-8")
-        module = dsfc.import_module(path)
-        if hasattr(module, "_NATIVE") and (why := module._NATIVE.why_never()):
-            pytest.skip(why)  # a machine without a C compiler runs torch, which other tests compare
-        return module
-
-    return imported
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder for compiled kernels that all tests of a process share."""
-    folder = tmp_path_factory.getbasetemp() / "kernels"
-    folder.mkdir(exist_ok=True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-
-
-@pytest.fixture(autouse=True)
-def without_gradients() -> Iterator[None]:
-    with torch.no_grad():
-        yield
-
-
-def sample_of(module: ModuleType, dtype: torch.dtype, batch: int = 2) -> Sample:
-    torch.manual_seed(0)
-    return surface(module).sample(LENGTH, batch=batch, dtype=dtype, state=False)
 
 
 def stepped(found: Surface, sample: Sample, dtype: torch.dtype, **options: bool) -> list[Tensor]:
@@ -86,22 +27,6 @@ def stepped(found: Surface, sample: Sample, dtype: torch.dtype, **options: bool)
         y, state = sample.layer.step(*(x[:, i] for x in sample.inputs.values()), state, **options)
         ys.append(y)
     return [torch.stack(ys, 1), *found.tensors(state).values()]
-
-
-def off(got: list[Tensor], want: list[Tensor]) -> float:
-    """The largest error, each relative to the largest entry of its tensor."""
-    errors = [0.0]
-    for x, y in zip(got, want, strict=True):
-        wide = torch.complex128 if y.is_complex() else torch.float64
-        size = float(y.to(wide).abs().max()) if y.numel() else 0.0
-        if size > 0 and torch.isfinite(y).all():
-            errors.append(float((x.to(wide) - y.to(wide)).abs().max()) / size)
-    return max(errors)
-
-
-def same_parameters(sample: Sample, like: Sample) -> Sample:
-    sample.layer.load_state_dict(like.layer.state_dict())
-    return Sample(sample.layer, {n: x.to(sample.inputs[n].dtype) for n, x in like.inputs.items()})
 
 
 def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
