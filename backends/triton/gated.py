@@ -166,7 +166,7 @@ class GatedKernels(Skeleton):
 
     def define_each(self) -> str:
         """The `def` line of the function that starts the kernel of some tokens."""
-        params = [f"{x}: Tensor" for x in self.leaves]
+        params = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None = None"]
         return wrapped(f"def _each{self.suffix}", params, " -> tuple[Tensor, ...] | None:", "")
 
     @property
