@@ -304,8 +304,8 @@ def _states_of_each(
     rows, states = [], []
     for i in range(inputs[timed[0]].shape[1]):
         here = (x[:, i : i + 1] if at in timed else x for at, x in enumerate(inputs))
-        *outs, state = run(*here, state)
-        rows.append(outs)
+        *seen, state = run(*here, state)
+        rows.append(seen)
         states.append(state)
     return *(torch.cat(x, 1) for x in zip(*rows, strict=True)), torch.cat(states)
 
