@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from stepping import FIRST, FORMS, off, same_parameters, sample_of, with_kernels
+from stepping import off, same_parameters, sample_of, with_kernels
 from torch import Tensor
 
 import dsfc
@@ -80,7 +80,7 @@ def causal(module: ModuleType) -> ModuleType:
 # --- torch ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(2, ci=3)
+@pytest.mark.share(2, ci=5)
 def test_k_tokens_are_k_steps(module: ModuleType) -> None:
     found = surface(causal(module))
     with torch.no_grad():
@@ -241,7 +241,7 @@ def is_torch(
     return modules[0]
 
 
-@pytest.mark.share(3, ci=3)
+@pytest.mark.share(3, ci=9)
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
     name: str, load_target: Callable[..., ModuleType]
@@ -252,7 +252,7 @@ def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
         assert started and all(n.startswith("steps") for n in started)
 
 
-@pytest.mark.share(3, ci=6)
+@pytest.mark.share(6, ci=18)
 @pytest.mark.parametrize("target", ["triton", "all"])
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_triton_are_those_of_torch(
@@ -264,7 +264,7 @@ def test_k_tokens_in_triton_are_those_of_torch(
 
 @pytest.mark.ci
 @pytest.mark.parametrize("target", ["c", "triton"])
-@pytest.mark.parametrize("name", ["gla", "mlstm"])
+@pytest.mark.parametrize("name", ["gla", pytest.param("mlstm", marks=pytest.mark.full)])
 def test_chunks_go_on_from_states_that_kernels_kept(
     name: str, target: str, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -301,7 +301,7 @@ def test_one_triton_kernel_runs_all_tokens(
 @pytest.mark.ci
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 @pytest.mark.parametrize("target", ["c", "triton"])
-@pytest.mark.parametrize("name", FIRST[:2])
+@pytest.mark.parametrize("name", ["gla", pytest.param("retnet", marks=pytest.mark.full)])
 def test_narrow_tokens_err_at_most_twice_as_much_as_torch(
     name: str, target: str, dtype: torch.dtype, load_target: Callable[..., ModuleType]
 ) -> None:
@@ -333,7 +333,7 @@ def test_with_gradients_torch_runs_the_tokens(
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", ["gla", "s4d"])
 def test_a_row_that_is_not_a_number_spoils_no_other(
     name: str, load_target: Callable[..., ModuleType]
 ) -> None:
