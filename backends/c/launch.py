@@ -12,13 +12,17 @@ from typing import ClassVar
 
 from dsfc.expr.tree import Axis
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
-from dsfc.kernels import chunkwise, convolution, tokens
+from dsfc.kernels import chunkwise, convolution
+from dsfc.kernels.layout import layout
 from dsfc.kernels.operands import NAMES
 from dsfc.kernels.step import has_constants
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
 from .expressions import python_integer
+
+_AFTER_EACH = "S_each.flatten(0, 1)"
+"""The states after all tokens as operators give them: the rows after the first token first."""
 
 
 class Launch(ABC):
@@ -44,8 +48,7 @@ class Launch(ABC):
         lines.append(self._sizes(kernel, reads))
         lines += [f"    {line}" for line in self._division(kernel)]
         lines += [_empty(a) for a in writes if a.name != "S_last"]
-        if not back:
-            (last,) = (a for a in writes if a.name == "S_last")
+        for last in (a for a in writes if a.name == "S_last"):
             keeps = "in_place and S.is_contiguous()"
             lines.append(
                 f"    S_last = S if {keeps} else {_new(last)}" if self.steps else _empty(last)
@@ -57,7 +60,8 @@ class Launch(ABC):
         call = f'"{kernel.name}", v.dtype, S.dtype, static, reads, writes, ({sizes})'
         lines.append(wrapped("ran = _NATIVE.run", [*call.split(", ", 5), "work"], "", "    "))
         lines += ["    if not ran:", "        return None"]
-        results = list(self._returned(back))
+        each = any(a.name == "S_each" for a in writes)
+        results = list(self._returned(back, _AFTER_EACH if each else "S_last"))
         lines += [f"    {name} = {text}" for name, text in results if name != text]
         lines.append(wrapped("return ", [name for name, _ in results], "", "    "))
         return lines
@@ -86,8 +90,13 @@ class Launch(ABC):
         """Yields statements that say how the work is divided among programs."""
 
     @abstractmethod
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
-        """Yields the variable of each result, and its value by what the kernel wrote."""
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
+        """Yields the variable of each result, and its value by what the kernel wrote.
+
+        Args:
+            back: whether the results are gradients.
+            after: text of the state that a forward kernel wrote, or of those after all tokens.
+        """
 
     # --- for all ----------------------------------------------------------------------------------
 
@@ -123,9 +132,9 @@ class ChunkLaunch(Launch):
         if "SPAN" in kernel.dynamic:
             yield f"SPANS, SPAN = _kept_spans(-(-L // {chunkwise.CHUNK[self._s.scan.form]}), N * P)"
 
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
         if not back:
-            yield from (("o", "o"), ("S_last", "S_last"))
+            yield from (("o", "o"), ("S_last", after))
             return
         shared = ("dq", "dk") if self._s.shared else ()
         for g in self._s.grads:
@@ -140,7 +149,7 @@ class TokenLaunch(Launch):
 
     def _division(self, kernel: Kernel) -> Iterator[str]:
         yield "work = 4 * L * S.numel()"
-        where = tokens.layout(self._s.scan)
+        where = layout(self._s.scan)
         keys = [f"SIZE_{a.name}" for a in where.keys]
         outer = " * ".join(["B", *(f"SIZE_{a.name}" for a in where.outer)])
         assert where.block is not None
@@ -148,9 +157,9 @@ class TokenLaunch(Launch):
         if "SPAN" in kernel.dynamic:
             yield f"SPANS, SPAN = _kept_spans(L, {' * '.join(['BLOCK', *keys])})"
 
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
         if not back:
-            yield from (("o", "o"), ("S_last", "S_last"))
+            yield from (("o", "o"), ("S_last", after))
             return
         for g, x in zip(self._s.grads, self._s.inputs, strict=True):
             lead = 2 if x in self._s.timed else 1
@@ -179,9 +188,9 @@ class StepLaunch(TokenLaunch):
         work = "SIZE_p, B * SIZE_h" if "SIZE_p" in kernel.static else "SIZE_h, B"
         yield f"BLOCK = _part({work})"
 
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
         yield "o", self._number("o", not self._s.scan.real)
-        yield "S_last", self._number("S_last")
+        yield "S_last", self._number(after)
 
 
 class RowLaunch(Launch):
@@ -207,10 +216,11 @@ class RowLaunch(Launch):
         if "SPAN" in kernel.dynamic:
             yield "SPANS, SPAN = _kept_spans(L, BLOCK)"
 
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
         if not back:
             yield "o", f"{self._number('o')}.view(v_shape)"
-            yield "S_last", f"{self._number('S_last')}.view(S_shape)"
+            shape = "(L * B, *S_shape[1:])" if after == _AFTER_EACH else "S_shape"
+            yield "S_last", f"{self._number(after)}.view({shape})"
             return
         for g, x in zip(self._s.grads, self._s.inputs, strict=True):
             yield g, f"{self._number(g)}.view({x}_shape)"
@@ -263,10 +273,10 @@ class ConvolutionLaunch(Launch):
         yield f"SPAN, CT = {convolution.ROWS} // BT, 16"
         yield "R = SPAN * BT"
 
-    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+    def _returned(self, back: bool, after: str) -> Iterator[tuple[str, str]]:
         if not back:
             yield "o", self._number("o.flatten(0, 1)", not self._s.scan.real)
-            yield "S_last", self._number("S_last.flatten(0, 1)")
+            yield "S_last", self._number(f"{after}.flatten(0, 1)")
             return
         known = {f"d{NAMES[f]}" for f in convolution.constants(self._s.adjoint)} | {"dg"}
         for g, x in zip(self._s.grads, self._s.inputs, strict=True):

@@ -10,7 +10,8 @@ from typing import Any
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel, Storage
 from dsfc.kernels import chunkwise, convolution, tokens
-from dsfc.kernels.step import has_step, step
+from dsfc.kernels.layout import layout
+from dsfc.kernels.step import has_step, step, steps
 
 from ..torch.layout import wrapped
 from ..torch.operators import skeletons as torch_skeletons
@@ -37,6 +38,7 @@ class NativeSkeleton:
         forward: kernel of outputs and last state.
         backward: kernel of all gradients.
         start: how both are started.
+        steps: kernel of some tokens that keeps the states after all.
         step: kernel of single tokens; None where the forward one goes token by token.
     """
 
@@ -44,6 +46,7 @@ class NativeSkeleton:
     forward: Kernel
     backward: Kernel
     start: Launch
+    steps: Kernel
     step: Kernel | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
@@ -63,7 +66,8 @@ class NativeSkeleton:
     @property
     def every(self) -> tuple[Kernel, ...]:
         """The kernels, in the order of their texts."""
-        return (self.forward, self.backward, *((self.step,) if self.step is not None else ()))
+        single = () if self.step is None else (self.step,)
+        return (self.forward, self.backward, *single, self.steps)
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -137,36 +141,47 @@ class NativeSkeleton:
             wrapped(f"return {name}", [*self.plain.leaves, "in_place"], "", "    "),
         ]
 
+    def starts_steps(self) -> list[str]:
+        """Statements that start the kernel of some tokens, if one runs."""
+        return [
+            f"    given, wide = {as_tuple(self.given)}, {as_tuple([*self.wide, 'S'])}",
+            '    if not _runs_native("auto", given, wide):',
+            "        return None",
+            wrapped(f"return _steps_native{self.plain.suffix}", self.plain.leaves, "", "    "),
+        ]
+
     def launch(self, kernel: Kernel) -> list[str]:
         """Statements that start a kernel and return what it writes."""
-        if kernel is self.step:
+        if self.step is not None and kernel in (self.step, self.steps):
             return StepLaunch(self.plain, kernel).lines(kernel, False)
         return self.start.lines(kernel, kernel is self.backward)
 
 
-def _in_chunks(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+def _in_chunks(s: Skeleton, forward: str, backward: str, each: str) -> NativeSkeleton:
     back = chunkwise.backward(s.scan, s.adjoint, s.shared, backward)
     front = chunkwise.forward(s.scan, s.shared, forward)
-    return NativeSkeleton(s, front, back, ChunkLaunch(s, back))
+    return NativeSkeleton(s, front, back, ChunkLaunch(s, back), steps(s.scan, s.shared, each))
 
 
-def _by_tokens(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+def _by_tokens(s: Skeleton, forward: str, backward: str, each: str) -> NativeSkeleton:
     leaves = dict(zip(s.leaf_buffers, s.decays, strict=True))
     back = tokens.backward(s.scan, s.adjoint, s.arrays, leaves, backward)
-    launch = RowLaunch if tokens.layout(s.scan).block is None else TokenLaunch
+    launch = RowLaunch if layout(s.scan).block is None else TokenLaunch
     front = tokens.forward(s.scan, s.arrays, leaves, forward)
-    return NativeSkeleton(s, front, back, launch(s, back))
+    several = tokens.steps(s.scan, s.arrays, leaves, each)
+    return NativeSkeleton(s, front, back, launch(s, back), several)
 
 
-def _as_convolution(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+def _as_convolution(s: Skeleton, forward: str, backward: str, each: str) -> NativeSkeleton:
     has_complex_memory = s.complex and not s.scan.real
     back = convolution.backward(s.scan, s.adjoint, has_complex_memory, backward)
     front = convolution.forward(s.scan, has_complex_memory, forward)
-    return NativeSkeleton(s, front, back, ConvolutionLaunch(s, back))
+    several = steps(s.scan, s.shared, each)
+    return NativeSkeleton(s, front, back, ConvolutionLaunch(s, back), several)
 
 
-def _family(s: Skeleton) -> Callable[[Skeleton, str, str], NativeSkeleton] | None:
-    """What builds the kernels of a scan, of two names; None where it has none."""
+def _family(s: Skeleton) -> Callable[[Skeleton, str, str, str], NativeSkeleton] | None:
+    """What builds the kernels of a scan, of three names; None where it has none."""
     if chunkwise.has_chunks(s.scan):
         return _in_chunks
     if tokens.has_tokens(s.scan, s.adjoint, knows):
@@ -179,7 +194,7 @@ def native(s: Skeleton) -> NativeSkeleton | None:
     build = _family(s)
     if build is None:
         return None
-    known = build(s, f"forward{s.suffix}", f"backward{s.suffix}")
+    known = build(s, f"forward{s.suffix}", f"backward{s.suffix}", f"steps{s.suffix}")
     return (
         replace(known, step=step(s.scan, s.shared, f"step{s.suffix}"))
         if has_step(s.scan)
@@ -198,6 +213,6 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
-    """Returns the kernels of a plan, scan by scan: forward, backward and that of single tokens."""
+    """Returns the kernels of a plan, scan by scan: each way, of single tokens and of some."""
     scans = [s for s in skeletons(fused) if isinstance(s, NativeSkeleton)]
     return tuple(k for s in scans for k in s.every)

@@ -48,7 +48,7 @@ def attention_lines(
     lines = wrapped(f"{out} = _attention", arguments, "", "    ").split("\n")
     axes = arrays[kernel.output].axes
     text = ungrouped(out, axes, valued, 2, size)
-    lines = ["    _legal(mode, MODES)", *lines]
+    lines = ["    if mode != _EACH:", "        _legal(mode, MODES)", *lines]
     return lines if text == out else [*lines, f"    {out} = {text}"]
 
 

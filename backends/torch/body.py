@@ -248,7 +248,9 @@ class Body:
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]
-        return f"{'_every' if register.grows else '_last'}({whole}, {past}, lengths)"
+        if register.grows:
+            return f"_every({whole}, {past}, lengths)"
+        return f"_last({whole}, {past}, lengths, mode)"
 
     def delayed(self, name: str, lag: int) -> str:
         """Returns text of a buffer's values `lag` tokens earlier."""

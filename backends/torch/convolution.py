@@ -20,6 +20,11 @@ class ConvolutionSkeleton(Skeleton):
         return ["q", "k", "v"]
 
     @property
+    def varying(self) -> list[str]:
+        """Arguments that have an axis of time: the value alone."""
+        return ["v"]
+
+    @property
     def real(self) -> bool:
         """Whether values and outputs are real."""
         return self.scan.real or not self.complex

@@ -31,6 +31,11 @@ class DenseSkeleton(Skeleton):
         return ["q", "k", "v"] if self.responds else ["v"]
 
     @property
+    def varying(self) -> list[str]:
+        """Arguments that have an axis of time: the value alone."""
+        return ["v"]
+
+    @property
     def inputs(self) -> list[str]:
         """All arguments but the state."""
         return [*self.tokens, "a"]

@@ -28,12 +28,14 @@ class LayerText:
         signature: the module's names.
         given: sizes that the functional form takes, since no tensor has them.
         in_place: whether kernels of all scans may write a state where the one before lies.
+        at_once: whether one call gives the states after all of its tokens.
     """
 
     plan: Plan
     signature: Signature
     given: tuple[str, ...] = ()
     in_place: bool = False
+    at_once: bool = True
 
     # --- the class and its constructor -----------------------------------------------------------
 
@@ -302,6 +304,35 @@ class LayerText:
             wrapped("self._check", checked, "", "        "),
             wrapped("y, *states = self._mix", arguments, "", "        "),
         ]
+
+    @property
+    def steps_def(self) -> str:
+        """The `def` line of `step_k`."""
+        inputs = [f"{n}: Tensor" for n in self.signature.input_names]
+        result = f" -> tuple[Tensor, {'States' if self.steps else 'Any'}]:"
+        return wrapped("def step_k", ["self", *inputs, "state: State"], result, "    ")
+
+    @property
+    def steps_returns(self) -> str:
+        """What its docstring says of the result."""
+        output = self.signature.output
+        return f"{output.name}, {output.meaning}, and the states."
+
+    @property
+    def steps_call(self) -> list[str]:
+        """Mixes a sequence, and keeps the states after all of its tokens."""
+        inputs = self.signature.input_names
+        lines = [wrapped("self._check", [*inputs, "state", "None"], "", "        ")]
+        lines.append(f"        _some({self.signature.like})")
+        if self.at_once:
+            states = [f"state.{t.name}" for t in self.signature.states]
+            chunk = f"chunk={modes(self.plan).default_chunk}"
+            arguments = [*inputs, *states, "mode=_EACH", chunk]
+            lines.append(wrapped("y, *states = self._mix", arguments, "", "        "))
+        else:
+            arguments = ["self.step", _tuple(inputs), "state", *(["GROWING"] if self.grows else [])]
+            lines.append(wrapped("y, *states = _one_by_one", arguments, "", "        "))
+        return lines
 
     # --- checks ----------------------------------------------------------------------------------
 

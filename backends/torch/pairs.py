@@ -244,7 +244,8 @@ def pair_lines(
     sizes = "".join(f", {size(a)}" for a in k.axes)
     result = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
     return [
-        "    _legal(mode, MODES)",
+        "    if mode != _EACH:",
+        "        _legal(mode, MODES)",
         *wrapped(f"{out} = _all_pairs{text.suffix}", operands, "", "    ").split("\n"),
         f"    {out} = {result}.expand(*{like}.shape[:2]{sizes})",
     ]

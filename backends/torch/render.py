@@ -120,7 +120,9 @@ def render_module(
     scans = target.skeletons(plan)
     stepped, summed = recurrences(plan, identifier), pairs(plan, identifier)
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
-    layer = LayerText(plan, names, function.body.sizes, _in_place(plan, scans))
+    layer = LayerText(
+        plan, names, function.body.sizes, _in_place(plan, scans), _at_once(plan, scans)
+    )
     filled = _filled(target.packages)
     state = StateText(plan, names)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references
@@ -172,6 +174,13 @@ def _in_place(plan: Plan, scans: tuple[Skeleton, ...]) -> bool:
     """Whether kernels of all scans write states where those before lie, and nothing else recurs."""
     others = any(isinstance(k, Recurrence | Attention | AllPairs) for k in plan.kernels)
     return bool(scans) and not others and all(s.in_place for s in scans)
+
+
+def _at_once(plan: Plan, scans: tuple[Skeleton, ...]) -> bool:
+    """Whether the states after all tokens of a call are known: no operator keeps them to itself."""
+    return not any(isinstance(k, Recurrence) for k in plan.kernels) and all(
+        s.gives_each for s in scans
+    )
 
 
 def runtime_file(runtime: Section) -> tuple[str, str]:

@@ -84,6 +84,11 @@ class Skeleton:
         return False
 
     @property
+    def gives_each(self) -> bool:
+        """Whether what is called of it gives the state after each of some tokens."""
+        return True
+
+    @property
     def plain(self) -> Skeleton:
         """The scan as its modes see it, whose functions take key, value and decay."""
         return self
@@ -117,6 +122,11 @@ class Skeleton:
     def timed(self) -> list[str]:
         """All arguments `[B, L, ...]`."""
         return self.tokens + self.decays
+
+    @property
+    def varying(self) -> list[str]:
+        """Arguments that have an axis of time, the value first."""
+        return sorted(self.timed, key=lambda name: name != "v")
 
     @property
     def inputs(self) -> list[str]:
@@ -228,12 +238,12 @@ class Skeleton:
         return "\n".join([self.register_forward(), self.register_backward(), self.recurring])
 
     def closing_with_step(self, apart: str = "") -> str:
-        """As `closing`, of operators that have a kernel of one token.
+        """As `closing`, of operators that have kernels of one token and of some.
 
         Args:
-            apart: what the name of the function that starts it ends with.
+            apart: what the names of the functions that start them end with.
         """
-        last = self.recurring_of(f"_step{apart}{self.suffix}")
+        last = self.recurring_of(f"_step{apart}{self.suffix}", f"_steps{apart}{self.suffix}")
         return "\n".join([self.register_forward(), self.register_backward(), last])
 
     def define_step(self, apart: str = "") -> str:
@@ -245,6 +255,16 @@ class Skeleton:
         params = [*(f"{a}: Tensor" for a in self.leaves), "in_place: bool"]
         result = " -> tuple[Tensor, ...] | None:"
         return wrapped(f"def _step{apart}{self.suffix}", params, result, "")
+
+    def define_steps(self, apart: str = "") -> str:
+        """The `def` line of the function that starts the kernel of some tokens.
+
+        Args:
+            apart: what its name ends with.
+        """
+        params = [f"{a}: Tensor" for a in self.leaves]
+        result = " -> tuple[Tensor, ...] | None:"
+        return wrapped(f"def _steps{apart}{self.suffix}", params, result, "")
 
     def one_token_first(self, apart: str = "") -> list[str]:
         """Statements of the forward operator that start the kernel of one token, if one runs.
@@ -268,7 +288,9 @@ class Skeleton:
         """As `recurring`, with further arguments."""
         tail = self.suffix
         items = [f"_OPS.forward{tail}", f"_OPS.backward{tail}", f"_forward_recurrent{tail}"]
-        items += [str(len(self.option_names)), str(self.leaves.index("v")), *more]
+        places = [str(self.leaves.index(name)) for name in self.varying]
+        timed = f"({', '.join(places)}{',' if len(places) == 1 else ''})"
+        items += [str(len(self.option_names)), timed, *more]
         return wrapped(f"_recurrence{tail} = _recurring", items, "", "")
 
     # --- lines -----------------------------------------------------------------------------------

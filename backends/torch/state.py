@@ -42,6 +42,11 @@ class StateText:
         return ", ".join(f'"{name}"' for name in self.grows) + comma
 
     @property
+    def growing_argument(self) -> str:
+        """What names them to a function that takes states after each of some tokens."""
+        return ", GROWING" if self.grows else ""
+
+    @property
     def columns(self) -> str:
         """Names of the tensors that a gauge changes, as a tuple; empty where there are none."""
         names = [f'"{self.signature.identifier(s.name)}"' for s in self.plan.states]

@@ -41,6 +41,16 @@ class Behind:
         """Statements of the operator behind its gates; `run` is the scan."""
         return self._ran(run, self.finished, self.output, self.kept, " " * 4)
 
+    def some(self, run: str) -> list[str]:
+        """As `forward`, of a scan that gives nothing where no kernel of it runs."""
+        lines = [*self._split(self.apart), f"outs = {run}", "if outs is None:", "    return None"]
+        if self.output:
+            lines += [f"{self.taken} = outs", *self.finished]
+            lines.append(f"return {self.output}, S{self.kept}")
+        else:
+            lines.append("return outs")
+        return [" " * 4 + line for line in lines]
+
     def plain(self, run: str) -> list[str]:
         """Statements of the loop over time that gradients of gradients differentiate."""
         return self._ran(run, self.finished_plainly, self.output_of_plain, "", " " * 12)

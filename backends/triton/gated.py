@@ -159,6 +159,21 @@ class GatedKernels(Skeleton):
         """Statements of the gradient's operator where torch runs, behind its gates."""
         return self.behind.backward(self.suffix, self.option_names)
 
+    @property
+    def gives_each(self) -> bool:
+        """Whether what is called of it gives the state after each of some tokens."""
+        return False
+
+    def define_each(self) -> str:
+        """The `def` line of the function that starts the kernel of some tokens."""
+        params = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None = None"]
+        return wrapped(f"def _each{self.suffix}", params, " -> tuple[Tensor, ...] | None:", "")
+
+    @property
+    def ran_each(self) -> list[str]:
+        """Statements that start that kernel behind the gates."""
+        return self.behind.some(f"_steps_ungated{self.suffix}(*gated, S)")
+
     # --- operators and launches ------------------------------------------------------------------
 
     @property
@@ -245,7 +260,9 @@ class GatedKernels(Skeleton):
     @property
     def recurring(self) -> str:
         """Makes a function of the autograd function."""
-        return f"_recurrence{self.suffix} = _applied(_Recurrence{self.suffix})"
+        applied = f"_applied(_Recurrence{self.suffix})"
+        each = f"_giving_each({applied}, _each{self.suffix})"
+        return f"_recurrence{self.suffix} = {each if self.gives_each else applied}"
 
     def call_backward(self) -> str:
         """Calls the backward operator."""

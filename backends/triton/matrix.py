@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.tree import Expr, Param
 from dsfc.fused.ir import PrologueEpilogue
+from dsfc.kernels.step import has_step
 from dsfc.plan.ir import Buffer
 from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sizes import CHUNK
@@ -45,6 +46,11 @@ class MatrixKernels(MatrixStatements):
     def kernels(self) -> str:
         """Name of the template of its kernels."""
         return "matrix_kernels.py.j2"
+
+    @property
+    def gives_each(self) -> bool:
+        """Whether what is called of it gives the state after each of some tokens."""
+        return has_step(self.plain.scan)
 
     @property
     def like(self) -> str:

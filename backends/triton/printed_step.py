@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dsfc.kernel_ir.ir import Kernel
-from dsfc.kernels.step import has_constants, has_step, step
+from dsfc.kernels.step import has_constants, has_step, step, steps
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -18,7 +18,7 @@ from .printer import print_kernel
 
 @dataclass(frozen=True)
 class PrintedStep:
-    """A scan with a kernel of one token; for the rest, the scan as torch runs it.
+    """A scan with kernels of one token and of some; for the rest, the scan as torch runs it.
 
     Attributes:
         plain: the scan as torch runs it.
@@ -44,7 +44,7 @@ class PrintedStep:
 
     @property
     def closing(self) -> str:
-        """Statements behind the runtime, of which the last knows the kernel of single tokens."""
+        """Statements behind the runtime, of which the last knows the kernels of tokens."""
         return self.plain.closing_with_step(self.apart)
 
     @cached_property
@@ -53,43 +53,64 @@ class PrintedStep:
         return step(self.plain.scan, self.plain.shared)
 
     @cached_property
+    def kernel_of_some(self) -> Kernel:
+        """The kernel of some tokens that keeps the states after all."""
+        return steps(self.plain.scan, self.plain.shared)
+
+    @cached_property
     def printed_step(self) -> PrintedKernel:
-        """Its text."""
-        name = f"_step_kernel{self.plain.suffix}"
-        return print_kernel(self.kernel, name, frozenset(), frozenset({"BLOCK"}))
+        """The text of the kernel of one token."""
+        return self._printed(self.kernel)
+
+    @cached_property
+    def printed_steps(self) -> PrintedKernel:
+        """The text of the kernel of some."""
+        return self._printed(self.kernel_of_some)
 
     @property
     def step_code(self) -> str:
-        """Its definition."""
-        return self.printed_step.text
+        """Their definitions."""
+        return f"{self.printed_step.text}\n\n\n{self.printed_steps.text}"
 
-    def define_step_launch(self) -> str:
-        """The `def` line of the function that starts the kernel."""
-        params = [*(f"{a}: Tensor" for a in self.plain.leaves), "in_place: bool"]
-        head = f"def _step_launch{self.plain.suffix}"
+    def _printed(self, kernel: Kernel) -> PrintedKernel:
+        name = f"_{kernel.name}_kernel{self.plain.suffix}"
+        return print_kernel(kernel, name, frozenset(), frozenset({"BLOCK"}))
+
+    def define_step_launch(self, kernel: Kernel) -> str:
+        """The `def` line of the function that starts a kernel."""
+        params = [f"{a}: Tensor" for a in self.plain.leaves]
+        params += ["in_place: bool"] if kernel is self.kernel else []
+        head = f"def _{kernel.name}_launch{self.plain.suffix}"
         return wrapped(head, params, " -> tuple[Tensor, ...]:", "")
 
-    def start_step(self) -> str:
-        """A statement that starts the kernel where it runs."""
-        call = f"return _step_launch{self.plain.suffix}"
-        return wrapped(call, [*self.plain.leaves, "in_place"], "", " " * 8)
+    def start_step(self, kernel: Kernel) -> str:
+        """A statement that starts a kernel where it runs."""
+        call = f"return _{kernel.name}_launch{self.plain.suffix}"
+        return wrapped(call, self._given_to(kernel), "", " " * 8)
 
-    def run_native_step(self) -> str:
+    def run_native_step(self, kernel: Kernel) -> str:
         """A statement that starts the kernel of another target, where it has one."""
-        call = f"return _step{self.apart}_sequence{self.plain.suffix}"
-        return wrapped(call, [*self.plain.leaves, "in_place"], "", "    ")
+        call = f"return _{kernel.name}{self.apart}_sequence{self.plain.suffix}"
+        return wrapped(call, self._given_to(kernel), "", "    ")
+
+    def _given_to(self, kernel: Kernel) -> list[str]:
+        """What the function that starts a kernel takes."""
+        return [*self.plain.leaves, *(["in_place"] if kernel is self.kernel else [])]
 
     def run_sequence(self) -> str:
         """A statement that runs the torch form."""
         call = f"return _forward{self.apart}_sequence{self.plain.suffix}"
         return wrapped(call, [*self.plain.leaves, *self.plain.option_names], "", "    ")
 
-    def launch_step(self) -> list[str]:
-        """Statements that start the kernel and return what it writes."""
+    def launch_step(self, kernel: Kernel) -> list[str]:
+        """Statements that start a kernel and return what it writes."""
+        printed = self.printed_step if kernel is self.kernel else self.printed_steps
         is_fixed = has_constants(self.plain.scan)
         names = ", ".join(self.plain.leaves)
-        room = "torch.empty_like(S, memory_format=_DENSE)"
-        lines = [f"    S_last = S if in_place and S.is_contiguous() else {room}"]
+        lines = ["    S_each = S.new_empty((v.shape[1], *S.shape))"]
+        if kernel is self.kernel:
+            room = "torch.empty_like(S, memory_format=_DENSE)"
+            lines = [f"    S_last = S if in_place and S.is_contiguous() else {room}"]
         if is_fixed:
             lines.append("    q, k, g = (_pairs_of_rows(x, v) for x in (q, k, g))")
         lines.append(wrapped(f"    {names} = _laid_out", self.plain.leaves, "", "    ", True))
@@ -100,13 +121,14 @@ class PrintedStep:
         lines.append(f"    fixed = _step_tile(SIZE_n, {block}, S) | {{{items}}}")
         heads = "" if is_fixed else " * SIZE_h"
         lines.append(f'    programs = B{heads} * -(-{block} // fixed["BLOCK"])')
-        tensors = [self._given(variable(a)) for a in self.kernel.arguments]
-        arguments = [*tensors, *self.printed_step.dynamic]
+        tensors = [self._given(variable(a)) for a in kernel.arguments]
+        arguments = [*tensors, *printed.dynamic]
         lines.append(wrapped("given = ", arguments, "", "    "))
-        used = names_of_sizes(self.printed_step)
-        start = [self.printed_step.name, "programs", "given", "fixed", f"({used})"]
+        used = names_of_sizes(printed)
+        start = [printed.name, "programs", "given", "fixed", f"({used})"]
         lines.append(wrapped("_start", start, "", "    "))
-        return [*lines, "    return o, S_last"]
+        last = "S_last" if kernel is self.kernel else "S_each.flatten(0, 1)"
+        return [*lines, f"    return o, {last}"]
 
     def _given(self, name: str) -> str:
         """The argument of the kernel for a tensor: complex numbers are pairs of real ones."""

@@ -89,6 +89,6 @@ def kernel_proofs(compilation: Compilation, backend: str = "c") -> KernelProofs:
 
 def _is_of(kernel: str, scan: Scan, number: int, count: int) -> bool:
     """Whether a kernel is one of a scan: of several, the names end with its name or its number."""
-    directions = ("forward", "backward", "step")
+    directions = ("forward", "backward", "step", "steps")
     ends = ("",) if count == 1 else (f"_{scan.name}", f"_{number}")
     return count == 1 or kernel in {f"{d}{end}" for d in directions for end in ends}

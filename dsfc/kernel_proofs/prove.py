@@ -19,6 +19,7 @@ from dsfc.expr.tree import Field, Reduce
 from dsfc.kernel_ir.interpret import KernelError, interpret
 from dsfc.kernel_ir.ir import Access, Kernel, Symbol
 from dsfc.kernel_ir.verify import InvalidKernel, verify
+from dsfc.kernel_proofs.each import EACH, with_last_state
 from dsfc.kernel_proofs.exact import ExactNumbers, Undecided, Written
 from dsfc.kernel_proofs.gradient import SIZES, check_gradient
 from dsfc.kernel_proofs.recurrence import Recurrence, labels_of, symbolic_arguments
@@ -78,6 +79,8 @@ class Verdict:
 def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
     """Returns whether a kernel computes outputs and the last state of a scan, or its gradient.
 
+    Of one that keeps the state after each token, that is proved of these states, and none refuted.
+
     Args:
         kernel: a kernel of the scan's operator.
         scan: the scan.
@@ -85,10 +88,12 @@ def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
     """
     try:
         verify(kernel)
+        if EACH in {a.name for a in kernel.arguments}:
+            return _proved_each(with_last_state(kernel), scan, frozenset(constants))
         recurrence = recurrence_of(kernel, scan, frozenset(constants))
     except InvalidKernel as e:
         return Verdict(kernel.name, Status.UNDECIDED, f"it is no kernel: {e.problems[0]}")
-    except Undecided as e:
+    except (Undecided, KernelError) as e:
         return Verdict(kernel.name, Status.UNDECIDED, str(e))
     try:
         if OUTPUTS & {a.name for a in kernel.arguments}:
@@ -102,6 +107,21 @@ def prove(kernel: Kernel, scan: Scan, constants: Iterable[str] = ()) -> Verdict:
         return _proved_gradient(kernel, recurrence)
     except (Undecided, KernelError) as e:
         return Verdict(kernel.name, Status.UNDECIDED, str(e))
+
+
+def _proved_each(kernel: Kernel, scan: Scan, constants: frozenset[str]) -> Verdict:
+    """Returns that the states which a kernel keeps are proved, of the kernel of the last of them.
+
+    Raises:
+        InvalidKernel: there is no such kernel.
+        KernelError: it does not run.
+        Undecided: they are not.
+    """
+    verify(kernel)
+    shape = uniform(kernel)
+    if shape.chunk != 1 or not shape.loops:
+        raise Undecided("its loop does not go token by token")
+    return _proved(kernel, recurrence_of(kernel, scan, constants), shape)
 
 
 def _proved_gradient(kernel: Kernel, recurrence: Recurrence) -> Verdict:

@@ -1,4 +1,4 @@
-"""Kernels of single tokens, of scans of any form: what decoding runs.
+"""Kernels of single tokens, and of a few, of scans of any form: what decoding runs.
 
     h_i = λ_i h_{i-1} + key_i ⊗ value_i        y_i = Σ_keys read_i · h_i
 
@@ -6,6 +6,8 @@ A chunk pays where it is full, and one token is one pass over the state. `tokens
 here a scan gets the axes that the tensors of its operators have. Where heads, keys and channels are
 one axis each, they are h, n and p; a convolution has its responses instead of heads, and no
 channels. No gradient is built: where gradients are asked for, torch runs a token.
+
+Of a few tokens, the states after all of them are kept, so that a decoder may go back to any.
 """
 
 from __future__ import annotations
@@ -43,12 +45,28 @@ def step(scan: Scan, shared: bool, name: str = "step") -> Kernel:
         shared: whether read and key are the same for all heads.
         name: of the kernel.
     """
+    return tokens.step(*_grouped(scan, shared), name)
+
+
+def steps(scan: Scan, shared: bool, name: str = "steps") -> Kernel:
+    """Returns the kernel that computes the outputs of some tokens and the state after each.
+
+    Args:
+        scan: a scan that has it.
+        shared: whether read and key are the same for all heads.
+        name: of the kernel.
+    """
+    return tokens.steps(*_grouped(scan, shared), name)
+
+
+def _grouped(scan: Scan, shared: bool) -> tuple[Scan, dict[str, Buffer], dict[str, str]]:
+    """A scan of the axes that the operator's tensors have, its arrays and its leaf of log λ."""
     is_fixed = has_constants(scan)
     own, grouped = (HEADS,), (HEADS, KEYS)
     of_keys = (KEYS,) if shared else grouped
     decay = grouped if is_fixed or decays_by_keys(scan) else own
     axes = {"q": of_keys, "k": of_keys, "g": decay, "a": grouped, "b": grouped, "r": own}
-    grouped_scan = replace(
+    as_grouped = replace(
         scan,
         heads=own,
         keys=(KEYS,),
@@ -62,7 +80,7 @@ def step(scan: Scan, shared: bool, name: str = "step") -> Kernel:
     )
     leaves = {"g": "g"} if scan.decay is not None else {}
     arrays = {n: _array(n, a, scan, is_fixed) for n, a in axes.items()}
-    return tokens.step(grouped_scan, arrays, leaves, name)
+    return as_grouped, arrays, leaves
 
 
 def _log_decay(axes: Iterable[Axis], field: Field) -> LogDecay:

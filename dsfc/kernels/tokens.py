@@ -17,7 +17,6 @@ recurrences for the leaves of log λ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from dsfc.expr.tree import Axis, Expr, Field, Ref
@@ -39,6 +38,7 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernel_ir.ir import Axis as TileAxis
 from dsfc.kernels.formula import formula, is_formula
+from dsfc.kernels.layout import layout
 from dsfc.kernels.operands import NAMES, buffer_of, roles_of
 from dsfc.kernels.planes import Kept, Planes, argument, carried, exp, inside, last, load, store
 from dsfc.plan.adjoint import LOG_DECAY_BAR
@@ -66,32 +66,6 @@ def has_tokens(scan: Scan, adjoint: Adjoint, knows: Knows) -> bool:
     return blocked and all(is_formula(e, knows) for e in (scan.decay.expr, *leaves))
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The axes of a scan, as the kernel has them.
-
-    Attributes:
-        outer: axes that the grid enumerates.
-        keys: axes of the state that a read sums over.
-        block: the axis that is cut into blocks; None where the caller lays all axes in one row.
-    """
-
-    outer: tuple[Axis, ...]
-    keys: tuple[Axis, ...]
-    block: Axis | None
-
-
-def layout(scan: Scan) -> Layout:
-    """Returns how a kernel divides the axes of a scan."""
-    if scan.form is Form.ELEMENTWISE:
-        return Layout((), (), None)
-    *outer, block = sorted((*scan.heads, *scan.channels), key=lambda a: (not a.heads, a))
-    if scan.channels:
-        *others, block = scan.channels
-        outer = [*scan.heads, *others]
-    return Layout(tuple(outer), scan.keys, block)
-
-
 def forward(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str) -> Kernel:
     """Returns the kernel that computes outputs and the last state.
 
@@ -117,6 +91,18 @@ def step(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: st
         name: of the kernel.
     """
     return _Tokens(scan, arrays, leaves, name).step()
+
+
+def steps(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str) -> Kernel:
+    """Returns the kernel that computes outputs and the state after each token, `[L, B, ...]`.
+
+    Args:
+        scan: as of `step`, or a scan that has these kernels.
+        arrays: buffers of the plan by name.
+        leaves: leaf of log λ → name of the argument.
+        name: of the kernel.
+    """
+    return _Tokens(scan, arrays, leaves, name).steps()
 
 
 def backward(
@@ -190,10 +176,29 @@ class _Tokens:
         self._store_output(o, 0, state)
         return self.k.kernel()
 
+    def steps(self) -> Kernel:
+        """Returns the kernel of some tokens that keeps the state after each."""
+        k = self.k
+        o, shape = self._declare_output(), (self._length, *self._state_shape)
+        each = self._declare("S_each", shape, Access.WRITE, Storage.WIDE)
+        for role in roles_of(self._scan):
+            if self._is_fixed(role):  # what no token changes is loaded before the tokens
+                self._load(role, 0)
+        first = load(k, self._arguments["S"], *self._state_at)
+        with k.loop("token", self._length, reverse=False, **carried(S=first)) as loop:
+            state = self._advance(loop.counter, self._inside(loop, "S"))
+            store(k, each, loop.counter, *self._state_at, value=state)
+            self._store_output(o, loop.counter, state)
+            loop.next(**carried(S=state))
+        return k.kernel()
+
     def _declare_outputs(self) -> tuple[Argument, Argument]:
         """Declares the output and the last state."""
-        o = self._declare("o", self._shape(self._value_axes, True), Access.WRITE)
+        o = self._declare_output()
         return o, self._declare("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
+
+    def _declare_output(self) -> Argument:
+        return self._declare("o", self._shape(self._value_axes, True), Access.WRITE)
 
     def _store_output(self, o: Argument, token: Int, state: Planes) -> None:
         """Writes what a token reads of the state after it."""

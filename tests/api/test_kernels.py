@@ -15,12 +15,17 @@ def proofs_of(mixer: str, backend: str = "c") -> KernelProofs:
 
 def test_every_kernel_of_a_mixer_has_a_verdict() -> None:
     proofs = proofs_of("rg_lru")
-    assert [v.status for v in proofs.verdicts] == [Status.PROVED, Status.AT_LENGTHS]
+    assert [v.status for v in proofs.verdicts] == [
+        Status.PROVED,
+        Status.AT_LENGTHS,
+        Status.PROVED,
+    ]
     assert proofs.kept
     assert proofs.render() == (
         "rg_lru, kernels of the c backend\n"
         "  forward   proved for all lengths and all sizes, by induction over tokens\n"
         "  backward  proved at some lengths: L = 1, 2 and 3, with B = 1, CHANNELS = 2\n"
+        "  steps     proved for all lengths and all sizes, by induction over tokens\n"
         f"\n{ASSUMED}"
     )
 
@@ -30,10 +35,13 @@ def test_kernels_of_several_scans_are_found_by_name() -> None:
     assert [v.kernel for v in proofs.verdicts] == [
         "forward_S",
         "backward_S",
+        "steps_S",
         "forward_S_2",
         "backward_S_2",
+        "steps_S_2",
     ]
-    assert [v.status for v in proofs.verdicts] == 2 * [Status.PROVED, Status.AT_LENGTHS]
+    each = [Status.PROVED, Status.AT_LENGTHS, Status.PROVED]
+    assert [v.status for v in proofs.verdicts] == 2 * each
 
 
 def test_what_a_kernel_rests_on_is_said() -> None:

@@ -13,7 +13,7 @@ import torch
 from dsfc.backends.shared.runtime.functions import _exprel
 from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
-from dsfc.backends.shared.runtime.sequences import _fir, _last, _reversed
+from dsfc.backends.shared.runtime.sequences import _EACH, _fir, _last, _reversed
 from dsfc.backends.shared.runtime.states import _kept_by_name, _restored
 from dsfc.backends.shared.section import section
 
@@ -64,7 +64,14 @@ def test_reversal_turns_only_the_tokens_that_count() -> None:
 def test_the_last_tokens_are_those_that_count() -> None:
     x, like = torch.arange(8.0).reshape(2, 4, 1), torch.zeros(2, 2, 1)
     # Two tokens stand before the first that counts.
-    assert _last(x, like, torch.tensor([2, 1])).squeeze(-1).tolist() == [[2, 3], [5, 6]]
+    assert _last(x, like, torch.tensor([2, 1]), "auto").squeeze(-1).tolist() == [[2, 3], [5, 6]]
+
+
+def test_the_last_tokens_after_each_are_windows_row_by_row() -> None:
+    x, like = torch.arange(8.0).reshape(2, 4, 1), torch.zeros(2, 2, 1)
+    each = _last(x, like, None, _EACH).squeeze(-1).tolist()
+    assert each == [[1, 2], [5, 6], [2, 3], [6, 7]]
+    assert _last(x, like[:, :0], None, _EACH).shape == (8, 0, 1)
 
 
 def test_masked_rows_are_mixed_by_themselves() -> None:
@@ -100,14 +107,14 @@ def test_one_token_runs_the_loop_and_several_run_the_operator() -> None:
 
         return named
 
-    recurrence = _recurring(run("operator"), run("gradient"), run("loop"), 2, 0)
+    recurrence = _recurring(run("operator"), run("gradient"), run("loop"), 2, (0,))
     for length, mode in ((1, "recurrent"), (1, "chunked"), (2, "recurrent")):
         recurrence(torch.ones(1, length), torch.ones(1), mode, 4)
     assert ran == ["loop", "operator", "operator"]
 
 
 def test_one_token_under_autocast_runs_the_operator() -> None:
-    recurrence = _recurring(lambda x, *_: (x + 1,), lambda *_: (), lambda x: (x,), 2, 0)
+    recurrence = _recurring(lambda x, *_: (x + 1,), lambda *_: (), lambda x: (x,), 2, (0,))
     x = torch.ones(1, 1)
     with torch.autocast("cpu"):
         assert recurrence(x, "recurrent", 4)[0].item() == 2

@@ -261,6 +261,7 @@ def test_proofs_of_kernels_are_json(run: Callable) -> None:
     assert [k["status"] for k in json.loads(result.stdout)["kernels"]] == [
         "proved",
         "proved at some lengths",
+        "proved",
     ]
 
 

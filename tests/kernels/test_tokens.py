@@ -18,7 +18,7 @@ from torch import Tensor
 import dsfc
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel
-from dsfc.kernels.tokens import backward, forward, has_tokens
+from dsfc.kernels.tokens import backward, forward, has_tokens, steps
 from dsfc.plan.scan_ir import Form
 
 Array = NDArray[Any]
@@ -163,6 +163,23 @@ def parts(x: Tensor) -> Array:
     """Real and imaginary parts along a new last axis."""
     both: Array = torch.view_as_real(x.detach().resolve_conj()).numpy()
     return both
+
+
+@pytest.mark.parametrize("decay", DECAYS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_states_after_all_tokens_are_the_last_ones_of_fewer(spec: str, decay: str) -> None:
+    for s in scans(spec):
+        go, _ = kernels(s)
+        leaves = dict(zip(s.leaf_buffers, s.decays, strict=True))
+        each = steps(s.scan, s.arrays, leaves, "steps")
+        arguments = drawn(go, s, 4, decay)
+        got = interpret(each, arguments, sizes_of(each, 4))
+        whole = interpret(go, arguments, sizes_of(go, 4))
+        assert np.array_equal(got["o"], whole["o"]) and len(got["S_each"]) == 4
+        for count in range(1, 5):
+            fewer = {n: x[:, :count] if n in s.timed else x for n, x in arguments.items()}
+            last = interpret(go, fewer, sizes_of(go, count))["S_last"]
+            assert np.array_equal(got["S_each"][count - 1], last)
 
 
 def test_nothing_of_the_past_is_left_where_log_decay_is_minus_infinity() -> None:

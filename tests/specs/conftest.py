@@ -69,3 +69,38 @@ def fresh_memory_is_nan() -> Iterator[None]:
     """What is not written before it is read is NaN."""
     with deterministic_torch():
         yield
+
+
+@pytest.fixture(scope="session")
+def load_target(
+    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
+) -> Callable[..., ModuleType]:
+    """Imports the module of a spec for a target, with operators of its own."""
+    folder = tmp_path_factory.getbasetemp() / "steps"
+    folder.mkdir(exist_ok=True)
+
+    def imported(name: str, target: str) -> ModuleType:
+        path = folder / f"{name}_{target}.py"
+        if not path.exists():
+            text = dsfc.load(emitted.SPECS / f"{name}.dsf").module(target).text
+            path.write_text(own_operators(text, f"steps_{target}"), encoding="utf-8")
+        module = dsfc.import_module(path)
+        if hasattr(module, "_NATIVE") and (why := module._NATIVE.why_never()):
+            pytest.skip(why)  # a machine without a C compiler runs torch, which other tests compare
+        return module
+
+    return imported
+
+
+@pytest.fixture
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder for compiled kernels that all tests of a process share."""
+    folder = tmp_path_factory.getbasetemp() / "kernels"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+
+
+@pytest.fixture
+def without_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield

@@ -2,74 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
 import pytest
 import torch
-from emitted import SPECS, Beside, in_c
+from emitted import Beside
+from stepping import FIRST, FORMS, LENGTH, off, same_parameters, sample_of, with_kernels
 from torch import Tensor
 
-import dsfc
 from dsfc.validate.surface import Sample, Surface, ends, surface
 
-FIRST = ("retnet", "gla", "gated_deltanet")
-"""Specs of some forms with a kernel of one token: decays of heads and of keys, a delta rule."""
-FORMS = [*FIRST, *(pytest.param(n, marks=pytest.mark.ci) for n in ("rwkv7", "s4d"))]
-"""One of each form: also a low-rank part with a decay of keys, and a convolution."""
+pytestmark = pytest.mark.usefixtures("own_cache", "without_gradients")
+
 TORCH_AS_WELL = ("softmax", "gsa", "mlstm", "rwkv4", "linear_rnn", "h3", "rg_lru", "s6")
 """Specs of other forms, and some of which torch runs a part."""
-LENGTH = 5
-
-
-def with_steps() -> tuple[str, ...]:
-    """Specs that have kernels in C, and whose outputs need no tokens to come."""
-    return tuple(n for n in in_c() if n != "dlr_bidirectional")
-
-
-def with_kernels(first: tuple[str, ...] = FIRST) -> list[object]:
-    marked = [pytest.param(n, marks=pytest.mark.ci) for n in with_steps() if n not in first]
-    return [*first, *marked]
-
-
-@pytest.fixture(scope="session")
-def load_target(
-    tmp_path_factory: pytest.TempPathFactory, own_operators: Callable[[str, str], str]
-) -> Callable[..., ModuleType]:
-    """Imports the module of a spec for a target, with operators of its own."""
-    folder = tmp_path_factory.getbasetemp() / "steps"
-    folder.mkdir(exist_ok=True)
-
-    def imported(name: str, target: str) -> ModuleType:
-        path = folder / f"{name}_{target}.py"
-        if not path.exists():
-            text = dsfc.load(SPECS / f"{name}.dsf").module(target).text
-            path.write_text(own_operators(text, f"steps_{target}"), encoding="utf-8")
-        module = dsfc.import_module(path)
-        if hasattr(module, "_NATIVE") and (why := module._NATIVE.why_never()):
-            pytest.skip(why)  # a machine without a C compiler runs torch, which other tests compare
-        return module
-
-    return imported
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder for compiled kernels that all tests of a process share."""
-    folder = tmp_path_factory.getbasetemp() / "kernels"
-    folder.mkdir(exist_ok=True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-
-
-@pytest.fixture(autouse=True)
-def without_gradients() -> Iterator[None]:
-    with torch.no_grad():
-        yield
-
-
-def sample_of(module: ModuleType, dtype: torch.dtype, batch: int = 2) -> Sample:
-    torch.manual_seed(0)
-    return surface(module).sample(LENGTH, batch=batch, dtype=dtype, state=False)
 
 
 def stepped(found: Surface, sample: Sample, dtype: torch.dtype, **options: bool) -> list[Tensor]:
@@ -80,22 +27,6 @@ def stepped(found: Surface, sample: Sample, dtype: torch.dtype, **options: bool)
         y, state = sample.layer.step(*(x[:, i] for x in sample.inputs.values()), state, **options)
         ys.append(y)
     return [torch.stack(ys, 1), *found.tensors(state).values()]
-
-
-def off(got: list[Tensor], want: list[Tensor]) -> float:
-    """The largest error, each relative to the largest entry of its tensor."""
-    errors = [0.0]
-    for x, y in zip(got, want, strict=True):
-        wide = torch.complex128 if y.is_complex() else torch.float64
-        size = float(y.to(wide).abs().max()) if y.numel() else 0.0
-        if size > 0 and torch.isfinite(y).all():
-            errors.append(float((x.to(wide) - y.to(wide)).abs().max()) / size)
-    return max(errors)
-
-
-def same_parameters(sample: Sample, like: Sample) -> Sample:
-    sample.layer.load_state_dict(like.layer.state_dict())
-    return Sample(sample.layer, {n: x.to(sample.inputs[n].dtype) for n, x in like.inputs.items()})
 
 
 def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
@@ -116,6 +47,7 @@ def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
 # --- C --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_the_oracle_in_float64(
     name: str, load_target: Callable[..., ModuleType], oracle: Callable[[str], ModuleType]
@@ -129,11 +61,13 @@ def test_steps_in_c_are_the_oracle_in_float64(
     assert started and all(n.startswith(("step", "forward")) for n in started)
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_those_of_torch(name: str, load_target: Callable[..., ModuleType]) -> None:
     are_those_of_torch(name, "c", load_target)
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_of_modules_for_both_targets_are_those_of_torch(
     name: str, load_target: Callable[..., ModuleType]
@@ -226,6 +160,7 @@ def test_a_row_that_is_not_a_number_spoils_no_other(
 # --- in place -------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2, ci=3)
 @pytest.mark.parametrize("target", ["torch", "c"])
 @pytest.mark.parametrize("name", with_kernels((*FIRST, *TORCH_AS_WELL)))
 def test_in_place_is_the_same_and_stays_where_it_is(
@@ -311,6 +246,7 @@ def test_steps_are_traced_mapped_and_counted(load_target: Callable[..., ModuleTy
 # --- Triton ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name", with_kernels())

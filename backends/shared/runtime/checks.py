@@ -38,6 +38,12 @@ def _fits(
         raise ValueError(f"{name} is on {x.device}, want {like.device}")
 
 
+def _some(x: Tensor) -> None:
+    """Raises a ValueError for `[B, L, ...]` of no token."""
+    if x.shape[1] == 0:
+        raise ValueError("no token: give one at least")
+
+
 def _legal(mode: str, modes: tuple[str, ...]) -> None:
     """Raises a ValueError for a mode that a mixer has not."""
     if mode not in ("auto", *modes):

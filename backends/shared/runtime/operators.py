@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .numbers import _autocast
+from .sequences import _EACH
 
 _Tensors = tuple[Tensor, ...]
 _FLOPS: dict[Any, Callable[..., int]] = {}
@@ -234,8 +235,9 @@ def _recurring(
     pull: Callable[..., Any],
     loop: Callable[..., Any],
     options: int,
-    timed: int,
+    timed: tuple[int, ...],
     step: Callable[..., _Tensors | None] | None = None,
+    steps: Callable[..., _Tensors | None] | None = None,
 ) -> Callable[..., Any]:
     """Returns a recurrence as a function of tensors and options, with gradients of any order.
 
@@ -247,15 +249,19 @@ def _recurring(
         pull: as in `_Kind`.
         loop: as in `_Kind`.
         options: as in `_Kind`.
-        timed: number of an argument `[B, L, ...]`.
+        timed: numbers of the arguments `[B, L, ...]`, that of the value first.
         step: starts the kernel of one token, of tensors and whether the state after it may lie
             where the one before did; it returns nothing if no kernel runs.
+        steps: starts the kernel of some tokens that gives the state after each; likewise.
     """
     apply, kind = _applied(_Scan), len(_KINDS)
     _KINDS.append(_Kind(run, pull, loop, options))
 
     def recurrence(*args: Any) -> Any:
-        tokens, mode = args[timed], args[-options]
+        tokens, mode = args[timed[0]], args[-options]
+        if mode == _EACH:
+            rest = "recurrent", *args[1 - options :]
+            return _states_of_each(steps, lambda *x: recurrence(*x, *rest), args[:-options], timed)
         in_place = mode == _IN_PLACE
         if in_place:
             args = *args[:-options], "recurrent", *args[1 - options :]
@@ -271,5 +277,55 @@ def _recurring(
         if torch.compiler.is_compiling() and not _differentiable(args[:-options]):
             return run(*args)
         return apply(kind, *args)
+
+    return recurrence
+
+
+def _states_of_each(
+    steps: Callable[..., _Tensors | None] | None,
+    run: Callable[..., _Tensors],
+    tensors: _Tensors,
+    timed: tuple[int, ...],
+) -> _Tensors:
+    """Returns the outputs of all tokens and the states after each, `[L · B, ...]`.
+
+    Args:
+        steps: starts the kernel that gives them; it returns nothing if none runs.
+        run: of tensors of one token, the last of which is the state, as is that of what it gives.
+        tensors: of all tokens.
+        timed: numbers of those `[B, L, ...]`.
+    """
+    known = tensors[timed[0]]
+    if steps is not None and not (_differentiable(tensors) or _autocast(known)):
+        outs = steps(*tensors) if _is_plain(known) else None
+        if outs is not None:
+            return outs
+    *inputs, state = tensors
+    rows, states = [], []
+    for i in range(inputs[timed[0]].shape[1]):
+        here = (x[:, i : i + 1] if at in timed else x for at, x in enumerate(inputs))
+        *seen, state = run(*here, state)
+        rows.append(seen)
+        states.append(state)
+    return *(torch.cat(x, 1) for x in zip(*rows, strict=True)), torch.cat(states)
+
+
+def _giving_each(
+    run: Callable[..., Any], steps: Callable[..., _Tensors | None]
+) -> Callable[..., Any]:
+    """Returns a recurrence that also has the mode which gives the state after each token.
+
+    Args:
+        run: of tensors `[B, L, ...]`, a state, lengths, mode and chunk.
+        steps: of the tensors and the state, starts the kernel of some tokens that gives the state
+            after each; it returns nothing if no kernel runs.
+    """
+
+    def recurrence(*args: Any) -> Any:
+        *tensors, lengths, mode, chunk = args
+        if mode != _EACH:
+            return run(*args)
+        timed, rest = tuple(range(len(tensors) - 1)), (lengths, "recurrent", chunk)
+        return _states_of_each(steps, lambda *x: run(*x, *rest), tuple(tensors), timed)
 
     return recurrence

@@ -7,6 +7,9 @@ from torch import Tensor
 
 from .numbers import _as
 
+_EACH = "recurrent, each state"
+"""The mode that gives the state after every token, `[L · B, ...]`: the rows of the first first."""
+
 
 def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
@@ -27,8 +30,12 @@ def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
     return x.gather(1, at.reshape(*at.shape, *(1,) * (x.ndim - 2)).expand_as(x))
 
 
-def _last(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
+def _last(x: Tensor, like: Tensor, lengths: Tensor | None, mode: str) -> Tensor:
     """The last that count, as many as `like` has: a copy, a view would keep all of x alive."""
+    if mode == _EACH:
+        size = like.shape[1]
+        windows = [x[:, i : i + size] for i in range(1, x.shape[1] - size + 1)]
+        return torch.cat(windows).to(like.dtype)
     if lengths is None:
         return x[:, x.shape[1] - like.shape[1] :].to(like.dtype, copy=True)
     at = lengths[:, None] + torch.arange(like.shape[1], device=x.device)

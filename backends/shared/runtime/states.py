@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .sequences import _every
+
 
 def _kept_by_name(state: Any) -> dict[str, Any]:
     """The tensors, gauge and spec of a state by name."""
@@ -70,6 +72,74 @@ def _overwrite(state: Any, following: Sequence[Tensor]) -> Any:
         if new is not old:
             old.copy_(new)
     return state
+
+
+def _state_at(states: Any, tokens: int, grows: Sequence[str] = ()) -> Any:
+    """What `States.at` returns; `grows` names the tensors that keep every token."""
+    if not 0 <= tokens <= states.count:
+        raise ValueError(f"tokens must be from 0 to {states.count}, got {tokens}")
+    if tokens == 0:
+        return states.before
+    names = [x.name for x in fields(states.before)]
+    left_out = states.count - tokens
+    pairs = zip(names, states.after, strict=True)
+    after = (x[:, : x.shape[1] - left_out] if n in grows else x[tokens - 1] for n, x in pairs)
+    return type(states.before)(*after)
+
+
+def _state_of_rows(states: Any, tokens: Tensor, grows: Sequence[str] = ()) -> Any:
+    """What `States.select` returns; `grows` names the tensors that keep every token."""
+    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
+        raise TypeError(f"tokens are {tokens.dtype}, want whole numbers")
+    names = [x.name for x in fields(states.before)]
+    pairs = [(getattr(states.before, n), x) for n, x in zip(names, states.after, strict=True)]
+    if tokens.ndim != 1 or any(old.shape[:1] != tokens.shape for old, _ in pairs):
+        raise ValueError(f"tokens must be [B], a number for each row, got {list(tokens.shape)}")
+    some = tokens.tolist()
+    if some and not 0 <= min(some) <= max(some) <= states.count:
+        raise ValueError(f"tokens must be from 0 to {states.count}, got {some}")
+    left_out = states.count - max(some, default=0)
+    chosen = []
+    for name, (old, x) in zip(names, pairs, strict=True):
+        here = tokens.to(x.device)
+        if name in grows:
+            chosen.append(_every(x[:, : x.shape[1] - left_out], old, here))
+            continue
+        new = x[here.clamp(min=1) - 1, torch.arange(len(some), device=x.device)]
+        none = (here == 0).reshape(-1, *(1,) * (new.ndim - 1))
+        chosen.append(torch.where(none, old.to(new.dtype), new))
+    return type(states.before)(*chosen)
+
+
+def _each_state(
+    kind: Any, state: Any, tensors: Sequence[Tensor], count: int, grows: Sequence[str] = ()
+) -> Any:
+    """Returns the states before and after each of some tokens.
+
+    Args:
+        kind: the class of all the states.
+        state: before the first token.
+        tensors: of the states after each token, `[L · B, ...]`; of one that keeps every token, all.
+        count: how many tokens.
+        grows: names of tensors that keep every token.
+    """
+    names = [x.name for x in fields(state)]
+    pairs = zip(names, tensors, strict=True)
+    after = (x if n in grows else x.unflatten(0, (count, x.shape[0] // count)) for n, x in pairs)
+    return kind(state, tuple(after), count)
+
+
+def _one_by_one(
+    step: Any, inputs: Sequence[Tensor], state: Any, grows: Sequence[str] = ()
+) -> Sequence[Tensor]:
+    """Returns the outputs of inputs `[B, L, ...]`, and what `_each_state` takes, by L steps."""
+    names, ys, passed = [x.name for x in fields(state)], [], []
+    for token in zip(*(x.unbind(1) for x in inputs), strict=True):
+        y, state = step(*token, state)
+        ys.append(y)
+        passed.append([getattr(state, name) for name in names])
+    columns = zip(names, zip(*passed, strict=True), strict=True)
+    return torch.stack(ys, 1), *(x[-1] if n in grows else torch.cat(x) for n, x in columns)
 
 
 def _of_spec(state: Any, spec: str) -> None:

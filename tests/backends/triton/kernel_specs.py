@@ -85,6 +85,15 @@ EVERY += tuple((s, "fp16", "sm_90") for s in (*PRINTED, "s4d", "mega_ema"))
 EVERY += tuple((s, "bf16", t) for s in ("s4d", "s4d:64", "mega_ema") for t in TARGETS)
 EVERY += tuple((s, "fp32", t) for s in ("s4d", "mega_ema") for t in ("sm_90", "gfx942"))
 EVERY += (("dlr_prod", "bf16", "sm_90"), ("dlr_prod", "bf16", "gfx942"))
+DECODED = "@step"
+"""What a name ends with of which the kernels of one token and of some are compiled."""
+EVERY += tuple(
+    (f"{s}{DECODED}", "bf16", t)
+    for s in ("retnet", *PRINTED[:1], *PRINTED[2:], "s4d")
+    for t in TARGETS
+)
+EVERY += tuple((f"{s}{DECODED}", "fp32", "sm_90") for s in ("retnet", "rwkv7", "s4d"))
+EVERY += ((f"mega_ema{DECODED}", "bf16", "sm_90"), (f"dlr_prod{DECODED}", "bf16", "sm_90"))
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All but those beyond are within the limits; what is not named here was not compiled for the table.

@@ -36,7 +36,7 @@ import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernel_specs import EVERY, SIZES, UNUSUAL
+from kernel_specs import DECODED, EVERY, SIZES, UNUSUAL
 
 TABLE = Path(__file__).with_name("resources.json")
 TARGETS = {
@@ -158,13 +158,15 @@ def _tiles_of(module: ModuleType, target: GPUTarget) -> dict[tuple[Any, ...], An
 def kernels_of(module: ModuleType) -> dict[str, Any]:
     """The kernels that a module launches."""
     return {
-        n: k for n, k in vars(module).items() if re.match("_(for|back)ward_([a-z]+_)?kernel", n)
+        n: k
+        for n, k in vars(module).items()
+        if re.match("_((for|back)ward|steps?)_([a-z]+_)?kernel", n)
     }
 
 
 def module_of(spec: str, folder: Path) -> ModuleType:
     """Imports the module of a spec, shipped or an unusual one, printed for Triton."""
-    name, _, _ = spec.partition(":")
+    name = re.split("[:@]", spec)[0]
     path, given = folder / f"{name}_.py", folder / f"{name}.dsf"
     if name in UNUSUAL:
         given.write_text(f"mixer {name} {{\n{UNUSUAL[name]}\n}}\n", encoding="utf-8")
@@ -200,6 +202,17 @@ def run(
     }
     starts = None if pack is None else torch.tensor(pack)
     layer(**given, cu_seqlens=starts).float().sum().backward()
+
+
+def decode(module: ModuleType, dtype: torch.dtype) -> None:
+    """One token, and two that keep their states: the kernels of decoding."""
+    layer = getattr(module, module.__all__[0])(**sizes_of(module, WIDTH, None), dtype=dtype)
+    names = list(inspect.signature(layer.step_k).parameters)
+    tokens = [torch.zeros(1, 2, WIDTH, dtype=dtype) for _ in names[: names.index("state")]]
+    with torch.no_grad():
+        state = layer.initial_state(1)
+        layer.step(*(x[:, 0] for x in tokens), state)
+        layer.step_k(*tokens, state)
 
 
 def sizes_of(module: ModuleType, width: int, head: int | None) -> dict[str, int]:
@@ -275,7 +288,11 @@ def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resource
             module = module_of(spec, Path(folder))
             head = spec.partition(":")[2]
             with compiling(module, TARGETS[target]) as made:
-                run(module, 2 * least(module), DTYPES[dtype], head=int(head) if head else None)
+                if spec.endswith(DECODED):
+                    decode(module, DTYPES[dtype])
+                else:
+                    size = int(head) if head else None
+                    run(module, 2 * least(module), DTYPES[dtype], head=size)
             for name, kernel in made.items():
                 if kernel.hash not in found:
                     found[kernel.hash] = resources(kernel)
