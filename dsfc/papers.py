@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from urllib.parse import quote
 
 OTHERS = "et al."
 """What stands behind the last author of a list that goes on."""
@@ -57,6 +56,9 @@ and month, and have a number of four digits behind them, or five since 2015.
 """
 
 
+_QUOTED = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "()<>#[]"})
+
+
 @dataclass(frozen=True, slots=True)
 class Identifier:
     """Under what a paper is kept.
@@ -73,7 +75,7 @@ class Identifier:
     def link(self) -> str:
         """The address that leads to the paper, without signs that end one in a text."""
         kept = FORMS[self.register][2]
-        return kept + quote(self.value, safe="/:;+") if kept else self.value
+        return kept + self.value.translate(_QUOTED) if kept else self.value
 
     def __str__(self) -> str:
         """The identifier as references print it: `arXiv:2312.06635`."""
