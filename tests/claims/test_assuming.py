@@ -95,7 +95,7 @@ HISTORY = [
 ]
 
 
-@pytest.mark.share(9, ci=2)
+@pytest.mark.share(14, ci=3)
 @pytest.mark.parametrize(("mixer", "claim", "kind"), HISTORY)
 def test_what_holds_of_earlier_tokens(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     answer = verdict(MEMORIES + mixer, f"equivalent {claim}")
@@ -166,7 +166,7 @@ SIGNS = [
 ]
 
 
-@pytest.mark.share(9, ci=2)
+@pytest.mark.share(14, ci=3)
 @pytest.mark.parametrize(("mixer", "claim", "kind"), SIGNS)
 def test_what_is_known_of_signs(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     answer = verdict(GUARDED + mixer, f"equivalent {claim}")
@@ -222,6 +222,7 @@ mixer asked extends layer {{ }}
 """
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("claim", "kind"),
     [
@@ -279,6 +280,7 @@ def test_what_is_no_condition_is_said(verdict: Decide, condition: str, text: str
     assert diagnostic.span is not None
 
 
+@pytest.mark.ci
 def test_other_claims_keep_conditions_of_earlier_tokens(verdict: Decide) -> None:
     holds = "β * β[i-1] <= 1 when β * β[j] == 1 for j < i"
     assert isinstance(verdict(MEMORIES + DELTA, holds), Unknown)
