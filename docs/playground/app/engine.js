@@ -1,0 +1,57 @@
+// A worker that answers questions about specs, and can be stopped at any time.
+
+/** Work was ended by `stop`. */
+export class Stopped extends Error {}
+
+export class Engine {
+  #worker = null;
+  #waiting = new Map();
+  #last = 0;
+  #starting = null;
+
+  /** Starts the worker if there is none; resolves when it can answer. */
+  start() {
+    if (this.#starting === null) {
+      this.#worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
+      this.#starting = new Promise((resolve, reject) => {
+        this.#worker.onmessage = ({ data }) => {
+          if (data.ready === true) resolve();
+          else if (data.ready === false) reject(new Error(data.fault));
+          else this.#answered(data);
+        };
+        this.#worker.onerror = (event) => reject(new Error(event.message || "no worker starts"));
+      });
+    }
+    return this.#starting;
+  }
+
+  /**
+   * Asks one question.
+   * @param {string} ask its name.
+   * @param {object} args its arguments.
+   * @returns {Promise<any>} the answer; rejects with `Stopped`, or with a fault of the compiler.
+   */
+  async ask(ask, args) {
+    await this.start();
+    const id = ++this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, question: { ask, ...args } });
+    });
+  }
+
+  /** Ends the worker and what it is at; the next question starts another. */
+  stop() {
+    this.#worker?.terminate();
+    this.#worker = this.#starting = null;
+    for (const { reject } of this.#waiting.values()) reject(new Stopped());
+    this.#waiting.clear();
+  }
+
+  #answered({ id, value, fault }) {
+    const { resolve, reject } = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (fault === undefined) resolve(value);
+    else reject(new Error(fault));
+  }
+}
