@@ -34,7 +34,7 @@ if [ "$(cat $out/complete 2>/dev/null)" != "$wanted" ]; then
   NODE_PATH=$modules $modules/.bin/esbuild $here/app/main.js --bundle --minify --format=esm \
     --target=es2022 --loader:.json=json --log-level=warning --outfile="$page/main.js"
   cp $here/page/* "$page/"
-  for file in pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json; do
+  for file in pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm pyodide-lock.json; do
     cp "$modules/pyodide/$file" "$page/pyodide/"
   done
   echo "$wanted" > $out/complete

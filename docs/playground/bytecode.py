@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import py_compile
+import shutil
 import site
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -21,23 +23,39 @@ def specs() -> str:
     return json.dumps(_ask("gallery"), ensure_ascii=False)
 
 
-def write(archive: str) -> None:
+def write(packed: str, library: str) -> None:
     """Writes the bytecode of all modules that the questions import.
 
     Args:
-        archive: the zip file to write; its folders are those of the packages.
+        packed: the zip file to write for packages; its folders are theirs.
+        library: the zip file to write in place of that of the standard library, which has sources
+            alone.
     """
     texts = {s["name"]: s["text"] for s in _ask("gallery")["specs"]}
     for name in FIRST:
         for asked in ("system", "module", "spectra", "check"):
             _ask(asked, text=texts[name])
     _ask("equiv", text=texts["gla"], other="gla", conditions=False)
-    packages = Path(site.getsitepackages()[0])
-    kind = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
-        for file in sorted(_imported(packages)):
-            compiled = py_compile.compile(str(file), doraise=True, invalidation_mode=kind)
+
+    packages, standard = Path(site.getsitepackages()[0]), Path(json.__file__).parents[1]
+    files = sorted(_imported())
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as pack:
+        for file in (f for f in files if f.is_relative_to(packages)):
+            compiled = _compiled(file, file)
             pack.write(compiled, Path(compiled).relative_to(packages))
+    shutil.copy(standard, library)
+    with zipfile.ZipFile(library, "a", zipfile.ZIP_DEFLATED) as pack:
+        for file in (f for f in files if f.is_relative_to(standard)):
+            name = file.relative_to(standard)
+            source = Path(tempfile.mkdtemp(), file.name)
+            source.write_bytes(pack.read(str(name)))
+            pack.write(_compiled(source, file), name.with_suffix(".pyc"))
+
+
+def _compiled(source: Path, shown: Path) -> str:
+    """Compiles a file, which is not compared with its source again; returns the path."""
+    kind = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    return py_compile.compile(str(source), dfile=str(shown), doraise=True, invalidation_mode=kind)
 
 
 def _ask(name: str, **arguments: object) -> dict[str, object]:
@@ -49,8 +67,7 @@ def _ask(name: str, **arguments: object) -> dict[str, object]:
     return answer["value"]
 
 
-def _imported(packages: Path) -> set[Path]:
+def _imported() -> set[Path]:
     """The files in pure Python of the modules that have been imported."""
     names = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    files = {Path(name) for name in names if name and name.endswith(".py")}
-    return {f for f in files if f.is_relative_to(packages)}
+    return {Path(name) for name in names if name and name.endswith(".py")}

@@ -1,5 +1,6 @@
 // Writes what the page needs beside OUT/page/site.zip: the bytecode of what a first compile imports,
-// and the list of the shipped specs. Run as `node compile.mjs OUT`. Python runs in Pyodide here too,
+// Python's standard library with its own, and the list of the shipped specs. Run as
+// `node compile.mjs OUT`. Python runs in Pyodide here too,
 // so the bytecode is that of the Python of the page.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -17,8 +18,10 @@ try {
   python.unpackArchive(archive, "zip", { extractDir: packages });
   python.runPython(readFileSync(new URL("bytecode.py", import.meta.url), "utf-8"));
   writeFileSync(path.join(page, "specs.json"), python.runPython("specs()"));
-  python.runPython("write('/bytecode.zip')");
-  writeFileSync(path.join(page, "bytecode.zip"), python.FS.readFile("/bytecode.zip"));
+  python.runPython("write('/bytecode.zip', '/python_stdlib.zip')");
+  for (const name of ["bytecode.zip", "python_stdlib.zip"]) {
+    writeFileSync(path.join(page, name), python.FS.readFile(`/${name}`));
+  }
 } catch (problem) {
   // Node would print the line of the source that raises it: all of Pyodide is one line.
   console.error(String(problem.message ?? problem));

@@ -106,7 +106,8 @@ class Page:
         tab.on("request", lambda request: self.asked.append(request.url))
 
     def visit(self, fragment: str) -> None:
-        """Goes to a fragment and waits for its answers."""
+        """Goes to a fragment, another than that there is, and waits for its answers."""
+        self.tab.evaluate("document.documentElement.dataset.state = 'left'")
         self.tab.goto(f"{self._site}{fragment}")
         self.answered()
 

@@ -5,7 +5,10 @@ const ready = start();
 
 async function start() {
   const archives = ["site.zip", "bytecode.zip"].map((name) => fetched(name));
-  const python = await loadPyodide({ indexURL: new URL("pyodide/", import.meta.url).href });
+  const python = await loadPyodide({
+    indexURL: new URL("pyodide/", import.meta.url).href,
+    stdLibURL: new URL("python_stdlib.zip", import.meta.url).href,
+  });
   const packages = python.runPython("import site; site.getsitepackages()[0]");
   for (const archive of archives) {
     python.unpackArchive(await archive, "zip", { extractDir: packages });
