@@ -1,9 +1,9 @@
 """Packs what the compiler imports in a browser into a zip file: `python assemble.py OUT WHEEL`.
 
-Packages in pure Python come from PyPI at the versions of constraints.txt, python-flint as its wheel
-for WebAssembly. NumPy publishes no such wheel: Pyodide builds one, and its lock file has the hash.
-It comes from where Pyodide publishes it or, where that cannot be reached, from a package of PyPI
-that carries the same file; either way its hash is compared.
+Packages in pure Python are those of pip at the versions of constraints.txt, python-flint is its
+wheel for WebAssembly. NumPy publishes no such wheel: Pyodide builds one, and its lock file has the
+hash. It comes from where Pyodide publishes it or, where that cannot be reached, from a package that
+carries the same file; either way its hash is compared.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _numpy(kept: Path, out: Path) -> Path:
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
             file.write_bytes(answer.read())
     except OSError as problem:
-        print(f"{address}: {problem}; taken from {CARRIER} of PyPI", flush=True)
+        print(f"{address}: {problem}; taken from {CARRIER}", flush=True)
         _carried(file, out / "carrier")
     if _digest(file) != digest:
         raise SystemExit(f"{file} is not the file that Pyodide's lock file names")
