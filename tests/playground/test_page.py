@@ -8,7 +8,7 @@ from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import load
 
 SAME = """\
-mixer mine extends qkv {
+mixer mine "<b>mine</b>" extends qkv {
   dims r = 16
   param W_1 : d -> r ~ normal(0, 0.02)
         W_2 : r -> h × n ~ normal(0, 0.02)
@@ -43,7 +43,7 @@ def test_the_page_compiles_compares_and_shows_mistakes(opened) -> None:
     assert address.startswith("text=")
     page.visit("#spec=gla")
     page.visit(f"#{address}")
-    assert page.tab.inner_text("#system .title") == "mine"
+    assert page.tab.inner_text("#system .title") == "mine: <b>mine</b>"
     assert page.tab.input_value("#other") == "gla"
 
     page.write(SAME.replace("state S : h × n × p", "state S : h × p").replace("b_α :", "b_β :"))
@@ -85,6 +85,17 @@ def test_all_is_reached_by_keys(opened) -> None:
     page.tab.focus("#editor .cm-content")
     page.tab.keyboard.press("Tab")
     assert not page.tab.evaluate("document.activeElement.closest('#editor') !== null")
+
+
+@pytest.mark.full
+def test_a_reader_stops_what_takes_long(opened) -> None:
+    page = opened("#spec=gla")
+    page.tab.reload()
+    page.tab.click("#stop")  # the compiler is not loaded yet
+    page.answered()
+    assert page.tab.inner_text("#status").startswith("Stopped")
+    page.write(SAME)
+    assert page.tab.inner_text("#status").startswith("Compiled in")
 
 
 @pytest.mark.full

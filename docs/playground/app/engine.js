@@ -3,6 +3,8 @@
 /** Work was ended by `stop`. */
 export class Stopped extends Error {}
 
+const START = 0; // what is waited for until the worker can answer
+
 export class Engine {
   #worker = null;
   #waiting = new Map();
@@ -14,13 +16,13 @@ export class Engine {
     if (this.#starting === null) {
       this.#worker = new Worker(new URL("worker.js", document.baseURI), { type: "module" });
       this.#starting = new Promise((resolve, reject) => {
-        this.#worker.onmessage = ({ data }) => {
-          if (data.ready === true) resolve();
-          else if (data.ready === false) reject(new Error(data.fault));
-          else this.#answered(data);
-        };
-        this.#worker.onerror = (event) => reject(new Error(event.message || "no worker starts"));
+        this.#waiting.set(START, { resolve, reject });
       });
+      this.#worker.onmessage = ({ data }) => {
+        if (data.ready === false) this.#end(new Error(data.fault));
+        else this.#answered(data.ready ? { id: START } : data);
+      };
+      this.#worker.onerror = (event) => this.#end(new Error(event.message || "no worker starts"));
     }
     return this.#starting;
   }
@@ -42,10 +44,15 @@ export class Engine {
 
   /** Ends the worker and what it is at; the next question starts another. */
   stop() {
+    this.#end(new Stopped());
+  }
+
+  #end(why) {
     this.#worker?.terminate();
     this.#worker = this.#starting = null;
-    for (const { reject } of this.#waiting.values()) reject(new Stopped());
+    const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
+    for (const { reject } of waiting) reject(why);
   }
 
   #answered({ id, value, fault }) {

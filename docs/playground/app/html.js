@@ -18,6 +18,11 @@ export function element(tag, attributes = {}, ...children) {
   return out;
 }
 
+const DRAWS = new Set(
+  ("math mrow mi mo mn ms mtext mspace mstyle mpadded mphantom menclose mfrac msqrt mroot msub msup " +
+    "msubsup munder mover munderover mmultiscripts mtable mtr mtd svg path circle text").split(" "),
+);
+
 /**
  * Parses markup of the compiler, MathML or SVG, and keeps elements and attributes that draw.
  * @param {string} markup one element.
@@ -26,7 +31,7 @@ export function element(tag, attributes = {}, ...children) {
 export function drawing(markup) {
   const parsed = new DOMParser().parseFromString(markup, "text/html").body.firstElementChild;
   for (const node of [parsed, ...parsed.querySelectorAll("*")]) {
-    if (!/^(math|m[a-z]+|svg|path|circle|text|semantics|annotation)$/.test(node.localName)) node.remove();
+    if (!DRAWS.has(node.localName)) node.remove();
     for (const { name } of [...node.attributes]) {
       if (/^on|href|src|style/i.test(name)) node.removeAttribute(name);
     }
