@@ -14,6 +14,7 @@ from dsfc.expr.table import SPELLINGS, TABLE
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
+from dsfc.language_server.words import word_of_language
 from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
@@ -40,11 +41,14 @@ class Hover:
 
 
 def hover(document: Document, offset: int) -> Hover | None:
-    """Returns what is known of the name at an offset, None where there is none.
+    """Returns what is known of the name or word at an offset, None where there is none.
 
     A name shows its declaration and its shape, a mixer its matrices Λ, B, C, D and its structure
-    class, a modifier its text, a function of the language its meaning.
+    class, a modifier its text, a function, keyword or operator of the language its meaning.
     """
+    word = word_of_language(document, offset)
+    if word is not None:
+        return Hover(word[0], f"`{word[0].text}`: {word[1]}")
     occurrence = occurrence_at(document.spec, offset) if document.parsed else None
     if occurrence is None:
         return None

@@ -61,6 +61,9 @@ UNITS = {
 }
 """The scopes of what the name of a mixer or modifier follows."""
 
+OPERATOR = "keyword.operator"
+"""What the scopes of operators begin with."""
+
 UNIT_NAME = "entity.name.type"
 FUNCTION = "entity.name.function"
 DEFINED = "variable.other.definition"
@@ -74,7 +77,7 @@ def textmate() -> dict[str, Any]:
         "name": "dsf",
         "scopeName": "source.dsf",
         "fileTypes": ["dsf"],
-        "patterns": [_pattern(match, scopes) for match, scopes in _rules()],
+        "patterns": [_pattern(match, scopes) for match, scopes in rules()],
     }
 
 
@@ -83,8 +86,8 @@ def textmate_text() -> str:
     return json.dumps(textmate(), ensure_ascii=False, indent=2) + "\n"
 
 
-def _rules() -> Iterator[tuple[str, dict[int, str]]]:
-    """Regular expressions with the scopes of their groups; the first that matches counts."""
+def rules() -> Iterator[tuple[str, dict[int, str]]]:
+    """Yields regular expressions with the scopes of their groups; the first that matches counts."""
     known = terminals()
     name = known["NAME"]
     for kind in ("COMMENT", "STRING"):
