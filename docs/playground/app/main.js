@@ -87,7 +87,6 @@ async function compile() {
 
 /** Asks all of one text, and shows each answer as it comes. */
 async function compiled(text) {
-  const began = performance.now();
   const slow = setTimeout(() => (find("stop").hidden = false), 1500);
   busy(true);
   try {
@@ -104,7 +103,6 @@ async function compiled(text) {
     const checked = await engine.ask("check", { text });
     const errors = showMistakes(find("mistakes"), checked, editor);
     say(told(errors, module, seconds));
-    document.documentElement.dataset.seconds = ((performance.now() - began) / 1000).toFixed(2);
     if (wanted) return;
     showSpectrum(find("spectrum"), await engine.ask("spectra", { text }));
   } catch (problem) {
