@@ -21,6 +21,21 @@ environment() {
   echo "$wanted" > "$stamp"
 }
 
+# Installs a browser and npm, with which the playground is tested, where Debian's packages can be.
+# Fails elsewhere; the tests of the playground are skipped then.
+browser() {
+  if command -v chromium > /dev/null && command -v npm > /dev/null; then
+    return 0
+  fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+    echo "no chromium or npm here, and nothing to install them with"
+    return 1
+  fi
+  echo "Installing chromium and npm"
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq --no-install-recommends chromium nodejs npm
+}
+
 # Prints the first interpreter that is new enough.
 interpreter() {
   local name

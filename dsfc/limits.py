@@ -7,6 +7,7 @@ Each bound is far above any mixer known (the largest shipped spec has 1 KiB, 300
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -60,3 +61,9 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 """The bounds used where a caller gives none."""
+
+CAN_WATCH = sys.platform != "emscripten"
+"""Whether time and memory of work are bounded: a thread watches them, and a browser starts none.
+
+There the sizes are bounded all the same, and whoever waits for the work ends it.
+"""

@@ -164,16 +164,7 @@ def _init(
     axes: tuple[Axis, ...],
     storage: Storage | None,
 ) -> list[str]:
-    init = t.init
-    if init is None:
-        # No initialiser in the spec: small noise for maps, which must break symmetry; else 0, or
-        # a value inside the constraint, where what is stored is finite and has a gradient.
-        if isinstance(t, MapTensor):
-            noise = _small_noise(axes)
-            init = Init(prim("cplx", noise, noise) if storage is PARTS else noise, True)
-        else:
-            init = Init(_INSIDE.get(t.constraint, ZERO), False)
-    value = init.value
+    value = initialiser(t).value
     if storage is PARTS:
         if isinstance(value, Num):
             return [f"_start_at({target}, torch.tensor(({float(value.value)!r}, 0.0)))"]
@@ -217,6 +208,24 @@ def _init(
     if storage is not None:
         name = storage.inverse.format(name)
     return [like, *lines, f"_start_at({target}, {name})"]
+
+
+def initialiser(t: Tensor | MapTensor) -> Init:
+    """Returns how a parameter or buffer starts.
+
+    That is as the spec says. Without an initialiser in the spec it is small noise for maps, which
+    must break symmetry; else 0, or a value inside the constraint, where what is stored is finite
+    and has a gradient.
+
+    Args:
+        t: the parameter or buffer.
+    """
+    if t.init is not None:
+        return t.init
+    if not isinstance(t, MapTensor):
+        return Init(_INSIDE.get(t.constraint, ZERO), False)
+    noise = _small_noise(stored_axes(t))
+    return Init(prim("cplx", noise, noise) if _is_complex(t) else noise, True)
 
 
 def _small_noise(axes: tuple[Axis, ...]) -> Draw:

@@ -13,10 +13,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from dsfc.api.pipeline import Compilation
@@ -29,7 +28,9 @@ from dsfc.structure.classify import classify
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Block, Direct, Output, Stage, System
 from dsfc.transform.gauge import eta_gauge
-from dsfc.validate.surface import Sample, Surface, surface
+
+if TYPE_CHECKING:
+    from dsfc.validate.surface import Surface
 
 WIDTH, SIZE, TOKENS = 64, 16, 32
 """The axis d, other axes that have no size of their own, and how many tokens are drawn."""
@@ -77,6 +78,10 @@ def start(it: Compilation, tokens: int = TOKENS) -> Start:
     Raises:
         DiagnosticError: no module is written for it.
     """
+    import torch  # where there is none, a start may come from elsewhere
+
+    from dsfc.validate.surface import Sample, surface
+
     text = it.module()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{text.mixer}.py"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dsfc.cli.options import chosen_form, chosen_timeout, more_time
-from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.limits import CAN_WATCH, DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     import threading
@@ -91,7 +91,7 @@ def bounded(
     limits = replace(limits, elapsed=chosen_timeout())
     work = _Work(what, limits, chosen_form(), more_time(), salvage)
     process = context.find_object(Process)
-    if process is None or not process.own:
+    if process is None or not process.own or not CAN_WATCH:
         with _bounded_here(work, context):
             yield
         return

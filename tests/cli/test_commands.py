@@ -345,6 +345,22 @@ def test_a_process_that_is_not_ours_is_not_ended(
     assert seen == [(before, False)]
 
 
+def test_where_no_thread_starts_commands_run_unwatched(start: Callable) -> None:
+    """As Python in a browser, which has none."""
+    done = start(
+        code="import sys, threading\n"
+        "sys.platform = 'emscripten'\n"
+        "def refuse(thread):\n"
+        '    raise RuntimeError("can\'t start new thread")\n'
+        "threading.Thread.start = refuse\n"
+        "from dsfc.cli import main\n"
+        "sys.argv = ['dsfc', 'check', 'gla']\n"
+        "main()\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "proved 0 < decay(S) < 1" in done.stdout
+
+
 def test_the_server_says_what_it_needs(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "dsfc.language_server.server", raising=False)
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
