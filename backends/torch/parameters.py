@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from dsfc.expr.build import ZERO, num, prim, walk
-from dsfc.expr.declarations import Constraint, Init, MapTensor, Tensor
+from dsfc.expr.build import ZERO, prim, walk
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.distributions import distribution
+from dsfc.expr.starts import initialiser
 from dsfc.expr.tree import Axis, Draw, Field, Num, Ref
 from dsfc.plan.ir import Plan
 
@@ -164,16 +165,7 @@ def _init(
     axes: tuple[Axis, ...],
     storage: Storage | None,
 ) -> list[str]:
-    init = t.init
-    if init is None:
-        # No initialiser in the spec: small noise for maps, which must break symmetry; else 0, or
-        # a value inside the constraint, where what is stored is finite and has a gradient.
-        if isinstance(t, MapTensor):
-            noise = _small_noise(axes)
-            init = Init(prim("cplx", noise, noise) if storage is PARTS else noise, True)
-        else:
-            init = Init(_INSIDE.get(t.constraint, ZERO), False)
-    value = init.value
+    value = initialiser(t).value
     if storage is PARTS:
         if isinstance(value, Num):
             return [f"_start_at({target}, torch.tensor(({float(value.value)!r}, 0.0)))"]
@@ -219,17 +211,6 @@ def _init(
     return [like, *lines, f"_start_at({target}, {name})"]
 
 
-def _small_noise(axes: tuple[Axis, ...]) -> Draw:
-    return Draw("normal", (ZERO, num(1) if not axes else _FIFTIETH), frozenset(axes))
-
-
-_INSIDE = {
-    Constraint.POSITIVE: num(1),
-    Constraint.NONNEG: num(1),
-    Constraint.UNIT: Num(num(1).value / 2),
-    Constraint.NONZERO: num(1),
-}
-_FIFTIETH = Num(num(1).value / 50)
 _LIKE = "like"
 
 
