@@ -32,7 +32,7 @@ TOKENS = 64
 LONG = 512
 """Length of an impulse response."""
 
-SEQUENCES = 4
+SEQUENCES = 8
 """Sequences of fresh tokens that the influence by distance is a mean over."""
 
 
@@ -63,7 +63,8 @@ class Analyses:
         ratios: η_{i-1} / η_i of softmax attention; None of any other mixer.
         kernel: Φ.
         influence: of all tokens on all, or on some, by the adjoint.
-        distances: the influence by distance of several sequences, `[sequences, τ]`.
+        distances: the influence on the last token by distance, of several sequences,
+            `[sequences, τ]`; None where there is no influence.
         frequency: responses.
         smoothing: of every state that is real with a diagonal transition.
     """
@@ -140,11 +141,9 @@ def _influences(mixer: Mixer, system: System, point: Point) -> tuple[Influence |
             whole = str(e)
     if isinstance(whole, str):
         return whole, None
-    some = tuple(range(tokens - 1, -1, -max(1, tokens // 4)))[::-1]
-    rows = some if len(some) <= len(whole.rows) else whole.rows
     lines = [whole.by_distance]
     for seed in range(1, SEQUENCES):
-        other = influence(system, tokens_of(mixer, point, tokens, seed), rows)
+        other = influence(system, tokens_of(mixer, point, tokens, seed), whole.rows[-1:])
         lines.append(other.by_distance)
     return whole, np.stack(lines)
 

@@ -113,11 +113,11 @@ def agrees(matrices: TokenMatrices, kernel: Kernel) -> bool:
     scale = float(np.abs(kernel.values).max())
     for k in range(len(kernel.values)):
         history.append(states)
-        made = sum(
+        column = sum(
             (c @ history[k + 1 - lag] for lag, c in matrices.C.items() if k + 1 - lag >= 0),
             np.zeros(matrices.D.shape, complex),
         ).real + (matrices.D if k == 0 else 0)
-        if not np.allclose(made, kernel.values[k, 0], rtol=CLOSE, atol=CLOSE * scale):
+        if not np.allclose(column, kernel.values[k, 0], rtol=CLOSE, atol=CLOSE * scale):
             return False
         states = matrices.Lambda @ states
     return True

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from dsfc.transform.adjoint import adjoint
 
 Array = NDArray[Any]
 
-LARGEST = 60_000_000
+LARGEST = 20_000_000
 """Most numbers that the reversed states of all tokens may hold, for all cotangents together."""
 
 FAINT = 1e-250
@@ -52,27 +51,26 @@ class Influence:
     rows: tuple[int, ...]
     values: Array
 
-    @cached_property
-    def by_distance(self) -> Array:
-        """The mean of I(t, t - τ) over the rows that have such a token, by τ."""
-        columns: list[list[float]] = [[] for _ in range(max(self.rows) + 1)]
-        for row, t in enumerate(self.rows):
-            for s in range(t + 1):
-                columns[t - s].append(float(self.values[row, s]))
-        return np.array([np.mean(c) for c in columns])
-
     @property
-    def rate(self) -> float:
-        """By how much log I falls a token: the slope of the line through log I(τ), τ ≥ 1.
+    def by_distance(self) -> Array:
+        """I(t, t - τ) of the last token t, by τ."""
+        last = self.rows[-1]
+        return np.asarray(self.values[-1, last::-1])
 
-        Infinite where nothing of the past has influence.
-        """
-        lags = np.flatnonzero(self.by_distance[1:] > FAINT) + 1
-        if len(lags) == 0:
-            return math.inf
-        if len(lags) == 1:
-            return 0.0 if len(self.by_distance) == 2 else math.inf
-        return float(-np.polyfit(lags, np.log(self.by_distance[lags]), 1)[0])
+
+def rate(by_distance: Array) -> float | None:
+    """Returns by how much log I falls a token: the slope of the line through log I(τ), τ ≥ 1.
+
+    Args:
+        by_distance: I by τ, from τ = 0 on.
+
+    Returns:
+        The rate; None where fewer than two tokens of the past have influence.
+    """
+    lags = np.flatnonzero(by_distance[1:] > FAINT) + 1
+    if len(lags) < 2:
+        return None
+    return float(-np.polyfit(lags, np.log(by_distance[lags]), 1)[0])
 
 
 class NoDerivative(ValueError):

@@ -81,15 +81,20 @@ class Kernel:
 
     @cached_property
     def memory(self) -> Array:
-        """ρ(τ): the mean of ‖Φ_{t,t-τ}‖ over all t that have such a token."""
-        means = [np.diagonal(self.norms, -lag).mean() for lag in range(len(self.norms))]
-        return np.array(means)
+        """ρ(τ): the mean of ‖Φ_{t,t-τ}‖ over the last quarter of the tokens t.
+
+        It ends at the largest τ that all of them have.
+        """
+        length = len(self.norms)
+        rows = range(length - max(1, length // 4), length)
+        lines = [self.norms[t, t::-1][: rows[0] + 1] for t in rows]
+        return np.asarray(np.mean(lines, axis=0))
 
     @property
     def effective_memory(self) -> float:
         """Σ τ ρ(τ) / Σ ρ(τ) over τ ≥ 1, in tokens: the token itself is no memory.
 
-        Of a slow mixer it grows with the sequence: what lies before its start is not counted.
+        Of a slow mixer it grows with the sequence: what is further away is not counted.
         """
         past = self.memory[1:]
         whole = float(past.sum())
@@ -185,7 +190,7 @@ def token_matrices(system: System, point: Point) -> TokenMatrices:
     return probe.matrices()
 
 
-LARGEST = 40_000_000
+LARGEST = 20_000_000
 """Most numbers that the states of all tokens may hold, for all unit vectors together."""
 
 WIDEST = 1024
@@ -265,7 +270,7 @@ class _Probe:
     def _reads(self, states: Mapping[str, Array]) -> Array:
         """What states put in at the first token give there and one token later, as `[2, …]`."""
         held = {f"{self.copies[b.state]}{MARK}": b for b in self.blocks}
-        given = tuple(
+        readers = tuple(
             replace(b, chain=(Factor((), (Drive(ONE, _ref(name, b)),)),))
             for name, b in held.items()
         )
@@ -274,7 +279,7 @@ class _Probe:
         tensors = tuple(Tensor(n, b.axes, b.field) for n, b in held.items())
         nothing = np.zeros((2, self.input_size, self.state_size))
         out = self._evaluate(
-            given, nothing, self._first(2), more=dict(zip(tensors, values.values(), strict=True))
+            readers, nothing, self._first(2), more=dict(zip(tensors, values.values(), strict=True))
         )
         y = out.outputs["y"]
         return y.reshape(2, math.prod(y.shape[1:-1]), self.state_size)

@@ -10,7 +10,7 @@ from dsfc.analysis.frequency import Response
 from dsfc.analysis.influence import FAINT, Influence
 from dsfc.analysis.kernel import Kernel
 from dsfc.analysis.spectrum import EDGES, Array, Spectrum
-from dsfc.charts.charts import Line, bars, lines, map_of, plane, strip
+from dsfc.charts.charts import Line, bars, lines, map_of, plane, points, strip
 
 HEADS = 4
 """Most heads that have columns and bars of their own."""
@@ -29,7 +29,9 @@ def grouped(spectra: Sequence[Spectrum]) -> Iterator[tuple[Spectrum, list[str]]]
 
 
 def spectrum(values: Array, label: str) -> str:
-    """Returns eigenvalues: in the complex plane, or real ones in a column for each head.
+    """Returns eigenvalues: complex ones in the plane, real ones over tokens, by head.
+
+    Real ones that are the same at every token stand in a column for each head.
 
     Args:
         values: `[tokens, heads, eigenvalues]`.
@@ -37,7 +39,13 @@ def spectrum(values: Array, label: str) -> str:
     """
     if np.iscomplexobj(values):
         return plane(values, label)
-    return strip(_by_head(values), "λ", label)
+    if len(values) == 1:
+        return strip(_by_head(values), "λ", label)
+    tokens = np.arange(len(values))
+    columns = {
+        name: (np.repeat(tokens, x[0].size), x.reshape(-1)) for name, x in _by_head(values).items()
+    }
+    return points(columns, "token", "λ", label)
 
 
 def sizes_of_eigenvalues(values: Array, label: str) -> str:
@@ -78,10 +86,9 @@ def kernel_map(kernel: Kernel, label: str) -> str:
 
 
 def influence_map(influence: Influence, label: str) -> str:
-    """Returns I(t, s) as a map; of rows that were not computed it has none."""
-    whole = np.zeros((max(influence.rows) + 1, influence.values.shape[1]))
-    whole[list(influence.rows)] = influence.values
-    return map_of(whole, "token s", "token t", label)
+    """Returns I(t, s) as a map, of the rows that were computed."""
+    ends = float(influence.rows[0]), float(influence.rows[-1])
+    return map_of(influence.values, "token s", "token t", label, ends)
 
 
 def distances(

@@ -28,7 +28,7 @@ SMALL = ((16, 2, 4), (16, 2, 8), (32, 2, 4), (16, 1, 16), (64, 2, 16), (8, 8, 8)
 """Sizes tried for the axis d, for axes of heads, and for others, until they fit together."""
 
 LAYER = ((512, 8, 64), (512, 8, 512), (64, 8, 8), (64, 64, 64), *SMALL)
-"""The same of a layer as it is trained, which is counted and not run."""
+"""Sizes tried for a layer as it is trained, which is counted and not run."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def start(
     tokens: int,
     chosen: Mapping[str, int] | None = None,
     seed: int = 0,
+    tried: Sequence[tuple[int, int, int]] = SMALL,
 ) -> Point:
     """Returns a mixer with the parameters that its spec starts from, and standard normal tokens.
 
@@ -66,11 +67,12 @@ def start(
         tokens: L.
         chosen: sizes by name of the axis; small ones that fit them where left out.
         seed: the same seed gives the same numbers.
+        tried: as for `fitting_sizes`.
 
     Raises:
         DiagnosticError: E-DIM, sizes that do not fit the mixer.
     """
-    known = fitting_sizes(mixer, system, chosen or {})
+    known = fitting_sizes(mixer, system, chosen or {}, tried)
     generator = np.random.default_rng(seed)
     params = {t.name: _initial(t, known, generator) for t in (*mixer.params, *mixer.buffers)}
     return tokens_of(mixer, Point(known, {}, params), tokens, seed)

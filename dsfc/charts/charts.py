@@ -33,6 +33,9 @@ WIDE, HIGH = 4.4, 2.9
 DOTS = 1500
 """Most points of a scatter."""
 
+EVEN = 3.0
+"""Up to this factor a linear axis shows values better than a logarithmic one."""
+
 SPAN = 1e-12
 """Smallest part of the largest value that a logarithmic colour shows."""
 
@@ -45,6 +48,7 @@ _STYLE: Any = {
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.facecolor": "none",
+    "axes.formatter.useoffset": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "xtick.color": INK,
@@ -87,7 +91,8 @@ def lines(
         across: what the horizontal axis is.
         up: what the vertical axis is.
         label: what a reader who does not see the chart is told.
-        logarithmic: whether the horizontal and the vertical axis are.
+        logarithmic: whether the horizontal and the vertical axis may be; the vertical one is
+            where its values differ by more than a factor `EVEN`.
     """
     with _figure(label, WIDE, HIGH) as (axis, svg):
         for line in drawn:
@@ -99,7 +104,7 @@ def lines(
             )  # fmt: skip
         if logarithmic[0]:
             axis.set_xscale("log")
-        if logarithmic[1] and any((np.asarray(line.y) > 0).any() for line in drawn):
+        if logarithmic[1] and _spread(drawn) > EVEN:
             axis.set_yscale("log", nonpositive="mask")
         axis.set_xlabel(across)
         axis.set_ylabel(up)
@@ -128,6 +133,26 @@ def plane(values: Array, label: str) -> str:
         axis.set_aspect("equal")
         axis.set_xlabel("Re λ")
         axis.set_ylabel("Im λ")
+    return svg[0]
+
+
+def points(groups: Mapping[str, tuple[Array, Array]], across: str, up: str, label: str) -> str:
+    """Returns points of several groups in one frame, and a line at 1.
+
+    Args:
+        groups: name → where, how high.
+        across: what the horizontal axis is.
+        up: what the vertical axis is.
+        label: what a reader who does not see the chart is told.
+    """
+    with _figure(label, WIDE, HIGH) as (axis, svg):
+        for name, (x, y) in groups.items():
+            axis.plot(_some(x), _some(y), ".", markersize=2.5, alpha=0.7, label=name)
+        axis.axhline(1, color=INK, linewidth=0.7, linestyle=":")
+        axis.set_xlabel(across)
+        axis.set_ylabel(up)
+        if len(groups) > 1:
+            axis.legend(markerscale=2, ncols=2)
     return svg[0]
 
 
@@ -177,26 +202,27 @@ def bars(parts: Mapping[str, Array], edges: Sequence[float], across: str, label:
 
 
 def map_of(
-    values: Array, across: str, up: str, label: str, logarithmic: bool = True, first: int = 0
+    values: Array, across: str, up: str, label: str, rows: tuple[float, float] | None = None
 ) -> str:
-    """Returns a matrix as an image, its first row at the top.
+    """Returns a matrix as an image of logarithmic colours, its first row at the top, zeros blank.
 
     Args:
         values: `[rows, columns]`, not negative.
         across: what the columns are.
         up: what the rows are.
         label: what a reader who does not see the chart is told.
-        logarithmic: whether colours are; zeros are then left blank.
-        first: number of the first row.
+        rows: the numbers of the first and the last row; from 0 on where left out.
     """
     largest = float(np.max(values, initial=0.0))
-    shown = np.ma.masked_less_equal(values, largest * SPAN) if logarithmic else values
+    shown = np.ma.masked_less_equal(values, largest * SPAN)
+    first, last = rows or (0, len(values) - 1)
+    half = (last - first) / max(1, len(values) - 1) / 2 or 0.5
     with _figure(label, HIGH + 0.7, HIGH) as (axis, svg):
         norm: Normalize | None = None
-        if logarithmic and largest > 0:
+        if largest > 0:
             low = float(shown.min())
             norm = LogNorm(low if low < largest else largest / 10, largest)
-        extent = (-0.5, values.shape[1] - 0.5, first + values.shape[0] - 0.5, first - 0.5)
+        extent = (-0.5, values.shape[1] - 0.5, last + half, first - half)
         image = axis.imshow(shown, norm=norm, cmap="viridis", extent=extent, aspect="auto",
                             interpolation="none")  # fmt: skip
         bar = axis.figure.colorbar(image, ax=axis)
@@ -204,6 +230,13 @@ def map_of(
         axis.set_xlabel(across)
         axis.set_ylabel(up)
     return svg[0]
+
+
+def _spread(drawn: Sequence[Line]) -> float:
+    """The largest positive value over the smallest; 1 where there is none."""
+    values = np.concatenate([np.asarray(line.y, float) for line in drawn] or [np.ones(1)])
+    positive = values[np.isfinite(values) & (values > 0)]
+    return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
 def _some(values: Array) -> Array:

@@ -62,6 +62,7 @@ from dsfc.diagnostics.tool_codes import (
     CertificateFormat,
     Conversion,
     FileProblem,
+    NoReport,
     NoStep,
     NotLifted,
     Overwrite,
@@ -79,7 +80,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus, LagPower,
     FlowRule, CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly,
     NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
-    NotLifted,
+    NotLifted, NoReport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -146,6 +147,7 @@ __all__ = [
     "MaxPlus",
     "NameClash",
     "NoOutput",
+    "NoReport",
     "NoStep",
     "NoUpdate",
     "NonlinearState",

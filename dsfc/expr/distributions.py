@@ -72,9 +72,7 @@ def _scaled(scale: float) -> tuple[float, float]:
     return -scale, scale
 
 
-def _orthogonal_chi(
-    generator: np.random.Generator, shape: tuple[int, ...], scale: float
-) -> Array:
+def _orthogonal_chi(generator: np.random.Generator, shape: tuple[int, ...], scale: float) -> Array:
     """Orthonormal rows of a matrix (columns, where there are more rows), with Gaussian lengths."""
     rows, columns = shape[0], int(np.prod(shape[1:], dtype=int))
     q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))

@@ -18,7 +18,7 @@ h1 { font-size: 1.6rem; margin: 1.2rem 0 .2rem; }
 h2 { font-size: 1.25rem; border-top: 1px solid var(--line); margin: 2rem 0 .5rem;
   padding-top: .8rem; }
 h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
-nav { font-size: .9rem; } nav a { margin-right: .8rem; white-space: nowrap; }
+nav { font-size: .9rem; display: flex; flex-wrap: wrap; gap: .1rem .9rem; }
 .definition { border-left: 3px solid var(--line); padding-left: .8rem; font-size: .92rem; }
 pre { background: var(--soft); padding: .8rem; overflow-x: auto; font-size: .82rem; margin: 0; }
 code { font-size: .9em; overflow-wrap: anywhere; }

@@ -44,7 +44,7 @@ class Subject:
         compilation: its way through the stages.
         start: the analyses with the parameters that its spec starts from.
         trained: those with given parameters; None where none are given.
-        given: where parameters and tokens are from, in words.
+        source: where parameters and tokens are from, in words.
         claims: its claims with verdicts.
         compiled: of a mixer that compiles, else the reason why it does not.
         relatives: what is known of other mixers, a statement each; None where nobody asked.
@@ -53,7 +53,7 @@ class Subject:
     compilation: Compilation
     start: Analyses
     trained: Analyses | None
-    given: str
+    source: str
     claims: tuple[Decided, ...]
     compiled: Compiled | str
     relatives: tuple[str, ...] | None
@@ -92,25 +92,25 @@ class Given:
     tokens: int = TOKENS
 
 
-def subject(compilation: Compilation, given: Given, tell: Tell = unheard) -> Subject:
+def subject(compilation: Compilation, extra: Given, tell: Tell = unheard) -> Subject:
     """Returns a mixer with all that a report says of it.
 
     Args:
         compilation: its way through the stages.
-        given: what a user gives beside the spec.
+        extra: what a user gives beside the spec.
         tell: is told what is computed next.
 
     Raises:
         DiagnosticError: it does not derive, or the sizes do not fit it.
     """
     mixer, system, structure = compilation.mixer, compilation.system, compilation.structure
-    point = start(mixer, system, given.tokens, given.sizes)
-    if given.inputs is not None:
-        point = replace(point, inputs=given.inputs)
+    point = start(mixer, system, extra.tokens, extra.sizes)
+    if extra.inputs is not None:
+        point = replace(point, inputs=extra.inputs)
     begun = analyse(mixer, system, structure, point, tell)
     trained = None
-    if given.params is not None:
-        trained = analyse(mixer, system, structure, replace(point, params=given.params), tell)
+    if extra.params is not None:
+        trained = analyse(mixer, system, structure, replace(point, params=extra.params), tell)
     tell("claims")
     decided = claims(compilation)
     tell("costs")
@@ -118,10 +118,10 @@ def subject(compilation: Compilation, given: Given, tell: Tell = unheard) -> Sub
         compilation,
         begun,
         trained,
-        given.source,
+        extra.source,
         decided,
-        _compiled(compilation, given.sizes),
-        given.relatives,
+        _compiled(compilation, extra.sizes),
+        extra.relatives,
     )
 
 
