@@ -131,8 +131,9 @@ class _Sizes:
     known: Mapping[str, int]
 
     def entries(self, axes: Iterable[Axis]) -> int:
-        """How many entries an array over axes has."""
-        return math.prod(self.known[a.name] for a in axes)
+        """How many entries an array over axes has, copies of axes among them."""
+        names = (a.name if a.name in self.known else a.copy_of or a.name for a in axes)
+        return math.prod(self.known[name] for name in names)
 
 
 def _maps(system: System) -> Iterator[Map | tuple[LinearMap, tuple[Axis, ...]]]:

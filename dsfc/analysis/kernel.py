@@ -26,7 +26,7 @@ from dsfc.expr.declarations import Tensor
 from dsfc.expr.evaluate import canonical
 from dsfc.expr.text import text
 from dsfc.expr.tree import Expr, Field, Now, Ref, Time
-from dsfc.matrices.inputs import Inputs, inputs_of
+from dsfc.matrices.inputs import Inputs, inputs_of, inputs_of_stream
 from dsfc.matrices.linear import LinearPart, linear_parts, stages_read
 from dsfc.structure.ir import Structure
 from dsfc.system.evaluate import Evaluation, evaluate
@@ -49,6 +49,7 @@ from dsfc.system.ir import (
     SumOver,
     System,
 )
+from dsfc.system.traverse import map_blocks
 from dsfc.transform.flatten import read_out_type
 
 Array = NDArray[Any]
@@ -130,7 +131,7 @@ def kernel(system: System, structure: Structure, point: Point) -> Kernel:
         named = f"value {text(structure.attentions[0].value)}"
         return Kernel("y", (named,), shares.reshape(*shares.shape[:2], -1, 1))
     part = _part(system)
-    probe = _Probe(system, part, point)
+    probe = _probe(system, part, point)
     size = probe.input_size
     columns = point.tokens * size
     _check_room(probe, columns)
@@ -169,7 +170,7 @@ def impulse(system: System, point: Point) -> Kernel:
         NoKernel: the output is not linear in anything, or needs too much room.
     """
     part = _part(system)
-    probe = _Probe(system, part, point)
+    probe = _probe(system, part, point)
     size = probe.input_size
     _check_room(probe, size)
     units = np.zeros((point.tokens, size, size))
@@ -184,7 +185,7 @@ def token_matrices(system: System, point: Point) -> TokenMatrices:
     Raises:
         NoKernel: the output is not linear in anything, or its state is too large.
     """
-    probe = _Probe(system, _part(system), point)
+    probe = _probe(system, _part(system), point)
     if probe.state_size > WIDEST:
         raise NoKernel(f"its state of {probe.state_size:,} numbers makes too large matrices")
     return probe.matrices()
@@ -204,6 +205,13 @@ def _part(system: System) -> LinearPart:
     return parts[0]
 
 
+def _probe(system: System, part: LinearPart, point: Point) -> _Probe:
+    probe = _Probe(system, part, point)
+    if probe.input_size == 0:
+        raise NoKernel("nothing that its states are driven by is linear in an input")
+    return probe
+
+
 def _check_room(probe: _Probe, columns: int) -> None:
     room = probe.point.tokens * columns * max(probe.state_size, probe.input_size)
     if room > LARGEST:
@@ -214,6 +222,7 @@ class _Probe:
     """A System beside a copy of the stages that a part reads, driven by vectors of its own."""
 
     def __init__(self, system: System, part: LinearPart, point: Point) -> None:
+        system = map_blocks(system, _streamed)
         self.system, self.part, self.point = system, part, point
         self.inputs: Inputs = inputs_of(system, part)
         self.stages = stages_read(system, part)
@@ -392,6 +401,18 @@ class _Probe:
 
     def _direct(self, e: Expr) -> Expr:
         return self.inputs.marked(e, self.driven)
+
+
+def _streamed(block: Block) -> Block:
+    """The block with keys that carry an input, beside the stream 1, as streams."""
+
+    def streamed(d: Drive) -> Drive:
+        fixed = d.stream is ONE and inputs_of_stream(d.key) not in ((ONE,), (d.key,))
+        plain = isinstance(d.key, Ref) and isinstance(d.key.at, Now)
+        return Drive(ONE, d.key) if d.stream is ONE and (fixed or plain) else d
+
+    chain = tuple(replace(f, drives=tuple(map(streamed, f.drives))) for f in block.chain)
+    return replace(block, chain=chain)
 
 
 def _ref(name: str, block: Block) -> Ref:

@@ -17,6 +17,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -32,6 +33,9 @@ WIDE, HIGH = 4.4, 2.9
 
 DOTS = 1500
 """Most points of a scatter."""
+
+DECADES = 30.0
+"""From this factor on the powers of ten are ticks enough."""
 
 EVEN = 3.0
 """Up to this factor a linear axis shows values better than a logarithmic one."""
@@ -104,8 +108,11 @@ def lines(
             )  # fmt: skip
         if logarithmic[0]:
             axis.set_xscale("log")
+            axis.xaxis.set_minor_locator(NullLocator())
         if logarithmic[1] and _spread(drawn) > EVEN:
             axis.set_yscale("log", nonpositive="mask")
+            if _spread(drawn) > DECADES:
+                axis.yaxis.set_minor_locator(NullLocator())
         axis.set_xlabel(across)
         axis.set_ylabel(up)
         if any(line.label for line in drawn):
@@ -188,7 +195,7 @@ def bars(parts: Mapping[str, Array], edges: Sequence[float], across: str, label:
         f"≥ {low:g}" if not np.isfinite(high) else f"{low:g}–{high:g}"
         for low, high in itertools.pairwise(edges)
     ]
-    with _figure(label, WIDE, HIGH) as (axis, svg):
+    with _figure(label, WIDE, HIGH, 0.95) as (axis, svg):
         width = 0.8 / max(1, len(parts))
         for k, (name, values) in enumerate(parts.items()):
             places = np.arange(len(values)) + (k - (len(parts) - 1) / 2) * width
@@ -247,10 +254,13 @@ def _some(values: Array) -> Array:
 
 
 @contextmanager
-def _figure(label: str, wide: float, high: float) -> Iterator[tuple[Axes, list[str]]]:
-    """A frame to draw in; the list holds its text once it is left."""
+def _figure(
+    label: str, wide: float, high: float, foot: float = 0.5
+) -> Iterator[tuple[Axes, list[str]]]:
+    """A frame to draw in, over a foot of so many inches; the list holds its text in the end."""
     with matplotlib.rc_context({**_STYLE, "backend": "Agg"}):
-        figure = Figure(figsize=(wide, high), layout="constrained")
+        figure = Figure(figsize=(wide, high))
+        figure.subplots_adjust(0.72 / wide, foot / high, 1 - 0.1 / wide, 1 - 0.12 / high)
         svg: list[str] = []
         yield figure.add_subplot(), svg
         text = StringIO()

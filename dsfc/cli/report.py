@@ -97,10 +97,11 @@ def drawing(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as e:
-        if e.name not in ("matplotlib", "latex2mathml"):
+        library = (e.name or "").partition(".")[0]
+        if library not in ("matplotlib", "latex2mathml"):
             raise
         hint = "pip install 'dsfc[report]'"
-        raise no_report(what, f"it needs {e.name}, which is not installed", hint) from None
+        raise no_report(what, f"it needs {library}, which is not installed", hint) from None
 
 
 def no_report(mixer: str, problem: str, hint: str | None = None) -> DiagnosticError:

@@ -117,10 +117,9 @@ def kernels(s: Subject) -> str:
     for when, a in s.analyses.items():
         if isinstance(a.kernel, Kernel):
             what = f"‖Φ_ij‖ of {s.name}, {when}"
-            part = "" if a.kernel.part == "y" else f", of its linear part {a.kernel.part}"
             inputs = ", ".join(a.kernel.inputs)
             figures.append(
-                figure(pictures.kernel_map(a.kernel, what), f"{what}; u is {inputs}{part}")
+                figure(pictures.kernel_map(a.kernel, what), f"{what}; u is {inputs}{_part(a)}")
             )
         else:
             parts.append(paragraph(f"There is no Φ: {a.kernel}."))
@@ -130,6 +129,13 @@ def kernels(s: Subject) -> str:
             what = f"I(t, s) of {s.name}, {when}"
             figures.append(figure(pictures.influence_map(a.influence, what), what))
     return "".join(parts) + gallery(figures)
+
+
+def _part(a: Analyses) -> str:
+    """Which part of the output Φ is of, where that is not all of it."""
+    if isinstance(a.kernel, str) or a.kernel.part == "y":
+        return ""
+    return f", of the linear part {a.kernel.part}"
 
 
 def influences(s: Subject) -> str:
@@ -197,7 +203,7 @@ def frequency(s: Subject) -> str:
         if a.frequency.exact is not None:
             known = {"of Λ, B, C, D": a.frequency.exact, **known}
         what = f"frequency response of {s.name}, {when}"
-        figures.append(figure(pictures.responses(known, what), what))
+        figures.append(figure(pictures.responses(known, what), f"{what}{_part(a)}"))
         parts.append(paragraph(_low_pass(a)))
     return "".join(parts) + gallery(figures)
 
