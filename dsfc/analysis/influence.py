@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from dsfc.analysis.point import Point
 from dsfc.analysis.spectrum import Spectrum
 from dsfc.analysis.widen import BASIS, widened
+from dsfc.expr.tree import Expr
+from dsfc.structure.ir import Structure
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import System
 from dsfc.transform.adjoint import adjoint
@@ -121,6 +123,30 @@ def influence(system: System, point: Point, rows: tuple[int, ...]) -> Influence:
         by_row = gradient.reshape(point.tokens, -1, len(rows), count)
         squares += (np.abs(by_row) ** 2).sum(axis=(1, 3))
     return Influence(rows, np.sqrt(squares).T)
+
+
+def unbounded(system: System, structure: Structure, spectra: tuple[Spectrum, ...]) -> str | None:
+    """Returns why the bound says nothing of a mixer, as a clause; None where it holds.
+
+    Args:
+        system: the System.
+        structure: what `classify` gave of it.
+        spectra: of its states, at the tokens looked at.
+    """
+    a = slowest(spectra)
+    if a is None:
+        return "it has no state"
+    if not structure.causal:
+        return "it reads tokens to come"
+    if not all(b.cell.diagonal for b in structure.blocks):
+        return "its Λ is not diagonal, and eigenvalues do not bound its norm"
+    if structure.filters:
+        return "it reads earlier tokens beside its state"
+    if any(not isinstance(s.value, Expr) for s in system.streams):
+        return "its coefficients read states, and so earlier tokens"
+    if a >= 1:
+        return "its largest |λ| is not below 1, so it need not forget"
+    return None
 
 
 def slowest(spectra: tuple[Spectrum, ...]) -> float | None:

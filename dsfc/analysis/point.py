@@ -38,7 +38,8 @@ class Point:
     Attributes:
         sizes: of all axes, by name.
         inputs: `[L, *axes]` by name.
-        params: parameters and buffers by name, as they are stored.
+        params: parameters and buffers by name, as they are stored: tensors `[*axes]`, maps
+            `[*each, *target, *source]`.
     """
 
     sizes: Mapping[str, int]

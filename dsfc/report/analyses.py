@@ -10,7 +10,7 @@ import numpy as np
 from dsfc.analysis import pictures
 from dsfc.analysis.analysis import Analyses
 from dsfc.analysis.frequency import Response
-from dsfc.analysis.influence import rate, slowest
+from dsfc.analysis.influence import rate, slowest, unbounded
 from dsfc.analysis.kernel import EPSILON, Kernel
 from dsfc.analysis.spectrum import Spectrum, memory
 from dsfc.report.html import figure, gallery, number, paragraph, table
@@ -146,38 +146,23 @@ def influences(s: Subject) -> str:
             parts.append(paragraph(f"There is none: {a.influence}."))
             continue
         what = f"influence by distance of {s.name}, {when}"
+        why = unbounded(s.compilation.system, s.compilation.structure, a.spectra)
         largest, fall = slowest(a.spectra), rate(a.distances.mean(axis=0))
-        drawn = pictures.distances({when: a.distances}, {when: largest}, what)
+        limit = None if why else largest
+        drawn = pictures.distances({when: a.distances}, {when: limit}, what)
         figures.append(figure(drawn, f"{what}, mean of {len(a.distances)} sequences"))
-        bound = -np.log(largest) if largest is not None and 0 < largest < 1 else None
         rows.append(
             (
                 when,
                 "no past" if fall is None else fall,
                 "no state" if largest is None else largest,
-                "no bound" if bound is None else float(bound),
+                "no bound" if not limit else float(-np.log(limit)),
             )
         )
-        words = _bound_words(largest, s)
+        words = f"The bound says nothing: {why}." if why else "The bound holds at these tokens."
         parts.append(paragraph(f"{when}: {words}" if s.trained else words))
     head = ("", "fall of log I a token", "a = max |λ|", "log(1/a)")
     return (table(rows, head) if rows else "") + "".join(parts) + gallery(figures)
-
-
-def _bound_words(largest: float | None, s: Subject) -> str:
-    """Whether the bound says something of a mixer."""
-    structure = s.compilation.structure
-    if largest is None:
-        return "It has no state, so the bound says nothing of it."
-    if structure.filters:
-        return (
-            "It reads earlier tokens beside its state: in the bound s stands for the last of them."
-        )
-    if not all(b.cell.diagonal for b in structure.blocks):
-        return "Its Λ is not diagonal: the bound takes ‖Λ‖, which eigenvalues do not bound."
-    if largest >= 1:
-        return "Its largest |λ| is not below 1, so the bound says nothing: it need not forget."
-    return "Its largest |λ| at these tokens is below 1, so that influence falls exponentially."
 
 
 def influences_together(subjects: Sequence[Subject]) -> str:

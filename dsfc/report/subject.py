@@ -77,11 +77,12 @@ class Given:
 
     Attributes:
         sizes: sizes by name of the axis.
-        params: trained parameters and buffers by name; None for those of the start alone.
+        params: trained parameters and buffers by name, tensors `[*axes]`, maps
+            `[*each, *target, *source]`; None for those of the start alone.
         inputs: tokens by name of the input, `[L, *axes]`; None for standard normal ones.
         source: where parameters and tokens are from, in words; empty for nowhere.
         relatives: statements about other mixers; None where nobody asked.
-        tokens: length of the sequences.
+        tokens: length of the sequences, in tokens.
     """
 
     sizes: Mapping[str, int]

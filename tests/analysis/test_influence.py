@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsfc.analysis.influence import Influence, influence, rate, slowest
+from dsfc.analysis.influence import Influence, influence, rate, slowest, unbounded
 from dsfc.analysis.spectrum import spectra
 from dsfc.system.evaluate import evaluate
 
@@ -87,3 +87,23 @@ def test_a_rate_is_the_slope_of_the_logarithm() -> None:
 def test_distances_are_those_from_the_last_row() -> None:
     shown = Influence((1, 3), np.array([[5.0, 6.0, 0, 0], [1.0, 2.0, 3.0, 4.0]]))
     assert shown.by_distance.tolist() == [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("s6", None),
+        ("gla", None),
+        ("softmax", "no state"),
+        ("linear_attn", "not below 1"),
+        ("deltanet", "not diagonal"),
+        ("dlr_bidirectional", "tokens to come"),
+        ("gla_block", "beside its state"),
+        ("lnssm", None),
+        ("gsa", "read states"),
+    ],
+)
+def test_the_bound_is_claimed_where_its_conditions_hold(at, name: str, why: str | None) -> None:
+    mixer = at(name, tokens=4)
+    found = unbounded(mixer.system, mixer.structure, spectra(mixer.system, mixer.point))
+    assert found is None if why is None else why in found

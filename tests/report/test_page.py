@@ -77,7 +77,7 @@ def test_softmax_is_told_to_have_no_finite_state() -> None:
     assert "no finite state, so no Λ" in text["eigenvalues"]
     assert "There is no response" in text["frequency"]
     assert "no real state with a diagonal transition" in text["smoothing"]
-    assert "no state, so the bound says nothing" in text["influence"]
+    assert "The bound says nothing: it has no state" in text["influence"]
 
 
 @pytest.mark.ci
