@@ -22,8 +22,12 @@ from dsfc.analysis.point import Point, tokens_of
 from dsfc.analysis.smoothing import Smoothing, smoothing
 from dsfc.analysis.spectrum import Array, Spectrum, attention_ratios, spectra
 from dsfc.current_search import unheard
+from dsfc.diagnostics.catalogue import NoReport
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer.ir import Mixer
+from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
+from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import System
 
 TOKENS = 64
@@ -31,6 +35,9 @@ TOKENS = 64
 
 LONG = 512
 """Length of an impulse response."""
+
+ROUNDING = 1e-9
+"""By how much the modulus of a mode that does not grow may pass 1."""
 
 SEQUENCES = 8
 """Sequences of fresh tokens that the influence by distance is a mean over."""
@@ -94,7 +101,25 @@ def analyse(
         structure: what `classify` gave of it.
         point: sizes, parameters and tokens.
         tell: is told what is computed next.
+
+    Raises:
+        DiagnosticError: E-REPORT, the output is not finite.
     """
+    with np.errstate(all="ignore"):  # what overflows is told below
+        return _analyse(mixer, system, structure, point, tell)
+
+
+def _analyse(
+    mixer: Mixer,
+    system: System,
+    structure: Structure,
+    point: Point,
+    tell: Callable[[str], None],
+) -> Analyses:
+    outputs = evaluate(system, point.inputs, point.params, point.sizes).outputs
+    if not all(np.isfinite(y).all() for y in outputs.values()):
+        problem = "its output is not finite in float64 at these tokens and parameters"
+        raise DiagnosticError((NoReport(NOWHERE, mixer=system.name, problem=problem),))
     tell("eigenvalues")
     values = spectra(system, point)
     ratios = None
@@ -121,11 +146,16 @@ def _kernel(system: System, structure: Structure, point: Point) -> Kernel | str:
     tokens, refused = point.tokens, ""
     while tokens >= min(8, point.tokens):
         try:
-            return kernel(system, structure, shorter(point, tokens))
+            phi = kernel(system, structure, shorter(point, tokens))
+            return phi if np.isfinite(phi.values).all() else OVERFLOW
         except NoKernel as e:
             refused = str(e)
             tokens //= 2
     return refused
+
+
+OVERFLOW = "its numbers overflow in float64 at these tokens"
+"""Why there is no value where one is infinite or none."""
 
 
 def _influences(mixer: Mixer, system: System, point: Point) -> tuple[Influence | str, Array | None]:
@@ -141,6 +171,8 @@ def _influences(mixer: Mixer, system: System, point: Point) -> tuple[Influence |
             whole = str(e)
     if isinstance(whole, str):
         return whole, None
+    if not np.isfinite(whole.values).all():
+        return OVERFLOW, None
     lines = [whole.by_distance]
     for seed in range(1, SEQUENCES):
         other = influence(system, tokens_of(mixer, point, tokens, seed), whole.rows[-1:])
@@ -175,6 +207,9 @@ def _frequency(
         matrices = token_matrices(system, point)
     except NoKernel as e:
         return Frequency(None, heard, non_negative(phi), str(e))
+    if np.abs(np.linalg.eigvals(matrices.Lambda)).max(initial=0) > 1 + ROUNDING:
+        why = "a mode of its state grows, so that the transform of its kernel has no limit"
+        return Frequency(None, heard, non_negative(phi), why)
     if not agrees(matrices, column):
         why = "it reads earlier tokens beside its state"
         return Frequency(None, heard, non_negative(column), why)

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from dsfc.analysis import pictures
-from dsfc.analysis.analysis import Analyses
+from dsfc.analysis.analysis import LONG, Analyses
 from dsfc.analysis.frequency import Response
 from dsfc.analysis.influence import rate, slowest, unbounded
 from dsfc.analysis.kernel import EPSILON, Kernel
@@ -159,7 +159,11 @@ def influences(s: Subject) -> str:
                 "no bound" if not limit else float(-np.log(limit)),
             )
         )
-        words = f"The bound says nothing: {why}." if why else "The bound holds at these tokens."
+        words = (
+            f"The bound says nothing: {why}."
+            if why
+            else "The conditions of the bound hold at these tokens."
+        )
         parts.append(paragraph(f"{when}: {words}" if s.trained else words))
     head = ("", "fall of log I a token", "a = max |λ|", "log(1/a)")
     return (table(rows, head) if rows else "") + "".join(parts) + gallery(figures)
@@ -203,7 +207,7 @@ def _low_pass(a: Analyses) -> str:
     if shown.low_pass:
         said = "no gain is above that at θ = 0: low-pass, at the frequencies looked at"
         if f.exact and f.never_negative:
-            said += "; and no entry of its kernel is below 0, from which it follows"
+            said += f"; no entry of its kernel is below 0 over {LONG} tokens, which makes it so"
     else:
         said = f"the largest gain is at θ = {number(shown.peak / np.pi)} π: not low-pass"
     return f"{kind}{said if kind else said[0].upper() + said[1:]}."

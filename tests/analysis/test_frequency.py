@@ -82,6 +82,12 @@ def test_a_mode_that_forgets_nothing_has_an_infinite_gain_at_0(at) -> None:
     assert np.isinf(found.gains[0]) and found.gains[2] == pytest.approx(0.5)
 
 
+def test_a_mode_that_grows_has_no_response(at) -> None:
+    growing = at(SUMS.replace("h = h[i-1]", "h = -1.5 * h[i-1]"), tokens=6)
+    found = analyse(growing.it.mixer, growing.system, growing.structure, growing.point).frequency
+    assert found.exact is None and "grows" in found.why
+
+
 def test_an_analysis_says_why_there_is_no_response(at) -> None:
     said = {}
     for name in ("s6", "softmax", "short_convolution", "dlr_bidirectional", "lru"):
