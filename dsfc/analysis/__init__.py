@@ -11,5 +11,7 @@
 | `smoothing.py` | over-smoothing: bound, violations, sharpness                         |
 | `accounts.py`  | multiply-adds, numbers moved, state and cache                        |
 | `analysis.py`  | all of them at one point                                             |
+| `data.py`      | tokens from files of NumPy                                           |
+| `pictures.py`  | all of them as charts                                                |
 | `shown.py`     | what notebooks show                                                  |
 """

@@ -9,7 +9,7 @@ import numpy as np
 from dsfc.analysis.frequency import Response
 from dsfc.analysis.influence import FAINT, Influence
 from dsfc.analysis.kernel import Kernel
-from dsfc.analysis.spectrum import EDGES, Array, Spectrum
+from dsfc.analysis.spectrum import EDGES, Array, Spectrum, histogram
 from dsfc.charts.charts import Line, bars, lines, map_of, plane, points, strip
 
 HEADS = 4
@@ -50,10 +50,7 @@ def spectrum(values: Array, label: str) -> str:
 
 def sizes_of_eigenvalues(values: Array, label: str) -> str:
     """Returns the share of |λ| in each bin, by head where there are few."""
-    shares = {
-        name: np.histogram(np.abs(x).reshape(-1), EDGES)[0] / x.size
-        for name, x in _by_head(values).items()
-    }
+    shares = {name: histogram(x) for name, x in _by_head(values).items()}
     return bars(shares, EDGES, "|λ|", label)
 
 

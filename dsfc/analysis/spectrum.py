@@ -51,12 +51,6 @@ class Spectrum:
         """Whether it is the same at every token."""
         return len(self.values) == 1
 
-    @property
-    def histogram(self) -> Array:
-        """The part of |λ| in each bin of `EDGES`, `[heads, bins]`."""
-        heads = np.moveaxis(np.abs(self.values), 1, 0).reshape(self.values.shape[1], -1)
-        return np.stack([np.histogram(h, EDGES)[0] / h.size for h in heads])
-
 
 def spectra(system: System, point: Point) -> tuple[Spectrum, ...]:
     """Returns the spectrum of every state, then those that the paper's gauge changes.
@@ -105,6 +99,15 @@ def attention_scores(system: System, attention: Attention, point: Point) -> Arra
     scores = scale * (spread["query"][:, None] * spread["key"][None]).sum(axis=keys)
     past = np.tri(point.tokens, dtype=bool)
     return np.where(past.reshape(*past.shape, *[1] * (scores.ndim - 2)), scores, -np.inf)
+
+
+def histogram(values: Array) -> Array:
+    """Returns the share of |λ| in each bin of `EDGES`.
+
+    Args:
+        values: eigenvalues.
+    """
+    return np.asarray(np.histogram(np.abs(values).reshape(-1), EDGES)[0] / values.size)
 
 
 def half_lives(values: Array) -> Array:

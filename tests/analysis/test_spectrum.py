@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsfc.analysis.spectrum import EDGES, Spectrum, attention_ratios, half_lives, memory, spectra
+from dsfc.analysis.spectrum import (
+    EDGES,
+    attention_ratios,
+    half_lives,
+    histogram,
+    memory,
+    spectra,
+)
 
 
 def test_a_decay_per_head_is_that_of_its_head(at) -> None:
@@ -78,8 +85,7 @@ def test_a_half_life_is_the_time_to_one_half() -> None:
     assert memory(np.full(9, 0.5)) == pytest.approx((1, 1, 1))
 
 
-def test_a_histogram_has_all_of_a_head() -> None:
-    shown = Spectrum("S", False, np.array([[[0.0, 0.95], [1.0, 3.0]]]))
-    assert shown.histogram.shape == (2, len(EDGES) - 1)
-    assert shown.histogram.sum(axis=1).tolist() == [1, 1]
-    assert shown.histogram[0, 0] == shown.histogram[1, -1] == 0.5
+def test_a_histogram_has_all_values() -> None:
+    shares = histogram(np.array([0.0, 0.95, 1.0, -3.0]))
+    assert len(shares) == len(EDGES) - 1 and shares.sum() == 1
+    assert shares[0] == shares[-1] == 0.25
