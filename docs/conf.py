@@ -18,6 +18,7 @@ extensions += [
     "campaigns",
     "dsfc_docs",
     "emitted",
+    "errata",
     "gallery",
     "local_kernels",
     "mathml",

@@ -1,7 +1,8 @@
 """Follows every link of the built pages and of the Markdown files beside the code.
 
 A link inside goes to a file that is there, and its anchor to an element of it. A link outside is a
-well-formed https address; whether somebody answers is not asked.
+well-formed address, and of a paper one with an identifier of its form; whether somebody answers is
+not asked.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from dsfc.papers import FORMS
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKDOWN = ("*.md", "benchmarks/**/*.md", "examples/**/*.md", "tests/*.md")
@@ -67,6 +70,14 @@ def markdown(file: Path) -> Page:
     return page
 
 
+def _misnamed(link: str) -> bool:
+    """Whether an address is that of a paper, under an identifier that no paper has."""
+    return any(
+        kept and link.startswith(kept) and not form.fullmatch(unquote(link[len(kept) :]))
+        for form, _, kept in FORMS.values()
+    )
+
+
 def problem(file: Path, link: str) -> str | None:
     """Returns what is wrong with a link of a file, or None.
 
@@ -78,8 +89,9 @@ def problem(file: Path, link: str) -> str | None:
     if parts.scheme or parts.netloc:
         if parts.scheme in ("mailto", "data"):
             return None
-        good = parts.scheme in ("http", "https") and "." in parts.netloc and " " not in link
-        return None if good else "not an address"
+        if parts.scheme not in ("http", "https") or "." not in parts.netloc or " " in link:
+            return "not an address"
+        return "not an identifier of a paper" if _misnamed(link) else None
     target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
     if not target.exists():
         return "no such file"

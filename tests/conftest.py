@@ -103,7 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        away = set(left_out)
+        items[:] = [item for item in items if item not in away]
     for item in items:
         item.add_marker(pytest.mark.timeout(PATIENCE[config.getoption("--tier")]))
 

@@ -20,6 +20,7 @@ class HeaderText:
     Attributes:
         plan: the plan.
         source: file name of the spec.
+        papers: that the spec names, each in a line.
         spec: hash of the plan, by which the module knows its states.
         signature: the module's names.
         modes: the module's modes.
@@ -28,6 +29,7 @@ class HeaderText:
 
     plan: Plan
     source: str
+    papers: tuple[str, ...]
     spec: str
     signature: Signature
     modes: Modes
@@ -40,7 +42,7 @@ class HeaderText:
 
     @property
     def paragraphs(self) -> list[str]:
-        """Paragraphs of the docstring: source, derived system, structure."""
+        """Paragraphs of the docstring: papers, source, derived system, structure."""
         system = "\n".join(_indented(self.plan.system))
         facts = [f"{line.rstrip('.')}." for line in _plain_lines(self.plan.structure)]
         if self.plan.recurrent_only is not None:
@@ -50,7 +52,9 @@ class HeaderText:
         facts.append(f"Gauge {gauge(self.plan)}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append("All arguments and states have gradients.")
+        papers = [paragraph(_plain(p), "  ", "- ") for p in self.papers]
         return [
+            *(["\n".join(["Papers:", "", *papers])] if papers else []),
             f"Derived from {_plain(self.source)}:\n\n{system}",
             paragraph(" ".join(facts), ""),
         ]

@@ -151,7 +151,9 @@ def render_module(
         "header.py.j2",
         target=target,
         modes=choice,
-        header=HeaderText(plan, identity.source, identity.spec[:16], names, choice, lines),
+        header=HeaderText(
+            plan, identity.source, identity.papers, identity.spec[:16], names, choice, lines
+        ),
         elsewhere=elsewhere,
         state=state,
     )

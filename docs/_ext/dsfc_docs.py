@@ -10,41 +10,20 @@ import click
 import error_pages
 from docutils import nodes
 from docutils.statemachine import StringList
-from pygments.lexer import RegexLexer, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
+from pygments.token import Text
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from dsfc.cli import commands
 from dsfc.diagnostics.catalogue import CODES
 from dsfc.expr.table import TABLE
-
-KEYWORDS = (
-    "mixer modifier on extends dims heads input param buffer state abstract const each by use "
-    "claim when and complex positive nonneg unit nonzero backward"
-)
+from dsfc.syntax.pygments_lexer import DsfLexer
 
 
-class DsfLexer(RegexLexer):
-    """Specs."""
+class Lenient(DsfLexer):
+    """Specs, right or wrong: what the language does not know stands in pages of errors as text."""
 
-    name = "dsf"
-    aliases: ClassVar[list[str]] = ["dsf"]
-    tokens: ClassVar[dict[str, list[Any]]] = {
-        "root": [
-            (r"#[^\n]*", Comment),
-            (r'"[^"\n]*"', String),
-            (
-                words(KEYWORDS.split(), suffix=r"\b"),
-                Keyword,
-            ),
-            (r"\d+(\.\d+)?([eE][+-]?\d+)?", Number),
-            (r"[A-Za-zΑ-Ωα-ω][A-Za-z0-9_Α-Ωα-ω]*", Name),
-            (r"[-+*/^·⊗×~=<>≤≥'.]", Operator),
-            (r"[][(){},;:|]", Punctuation),
-            (r"\s+|.", Text),
-        ]
-    }
+    tokens: ClassVar[dict[str, list[Any]]] = {"root": [*DsfLexer.tokens["root"], (r".", Text)]}
 
 
 class Generated(SphinxDirective):
@@ -136,7 +115,7 @@ class CommandLine(Generated):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the lexer and the directives."""
-    app.add_lexer("dsf", DsfLexer)
+    app.add_lexer("dsf", Lenient)
     app.add_directive("command-line", CommandLine)
     app.add_directive("command-table", CommandTable)
     app.add_directive("error-index", ErrorIndex)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import mixer_pages
+import paper_pages
 from dsfc_docs import Generated
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 FOLDER = "reference/mixers"
 """Where the pages stand; not under version control, since they hold a title and a directive."""
@@ -27,7 +29,7 @@ class MixerTable(Generated):
 
     def markdown(self) -> str:
         """Writes the tables and the papers."""
-        return f"{mixer_pages.table()}\n## papers\n\n{mixer_pages.papers()}"
+        return f"{mixer_pages.table()}\n## Papers\n\n{paper_pages.references()}"
 
 
 class KernelTable(Generated):
@@ -39,10 +41,18 @@ class KernelTable(Generated):
 
 
 def _pages(app: Sphinx) -> None:
-    """Gives every spec a page, and takes away those of specs that are gone."""
+    """Gives every spec a page, and takes away those of specs that are gone.
+
+    Raises:
+        ExtensionError: specs do not name their papers, or not alike.
+    """
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
-    wanted = {f"{n}.md": f"# {n}\n\n```{{mixer}} {n}\n```\n" for n in mixer_pages.names()}
+    wrong = paper_pages.wrong(paper_pages.cited())
+    if wrong:
+        raise ExtensionError("\n".join(wrong))
+    titles = {n: mixer_pages.entry(n).title for n in mixer_pages.names()}
+    wanted = {f"{n}.md": f"# {title}\n\n```{{mixer}} {n}\n```\n" for n, title in titles.items()}
     for old in folder.glob("*.md"):
         if old.name not in wanted:
             old.unlink()

@@ -12,14 +12,17 @@ from functools import cache, cached_property
 from importlib import resources
 from itertools import takewhile
 
+import errata
 import kernel_table
 import numpy as np
+import paper_pages
 import picture
 import spectrum
 from dsfc.backends.torch.cost import Cost, plan_costs
 
 from dsfc.api.decide import claims
 from dsfc.api.pipeline import Compilation, SpecText, read
+from dsfc.api.shipped import Kind, shipped, shipped_papers
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
 from dsfc.diagnostics.render import render_all
@@ -31,7 +34,7 @@ from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
 from dsfc.matrices.latex import latex_form
 from dsfc.matrices.notation import Latex
-from dsfc.mixer.render import render as mixer_text
+from dsfc.papers import Paper
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
@@ -39,19 +42,15 @@ from dsfc.structure.render import bound_text
 from dsfc.system.ir import System
 from dsfc.transform.gauge import eta_gauge
 
-PAPERS: Mapping[str, str] = {
-    "P0": "Sieber et al. 2024, *Understanding the Differences in Foundation Models*",
-    "P1": "Gupta et al. 2022, *Simplifying and Understanding State Space Models with Diagonal "
-    "Linear RNNs*",
-    "P2": "*Log-Normal State-Space Model*",
-    "P3": "*Task-Level Insights from Eigenvalues across Sequence Models*",
-    "P4": "*Understanding Bottlenecks of State Space Models through the Lens of Recency and "
-    "Over-Smoothing*",
-}
-"""The papers that specs cite by letter and number."""
-
 TOKENS, CHUNKED = 1024, 128
 """Length of the sequence, and tokens of a chunk, that costs are counted for, in a batch of one."""
+
+_APART = {
+    Kind.DESCRIBED: "Described",
+    Kind.BASE: "Fragments to extend",
+    Kind.MODIFIER: "Fragments to use",
+}
+"""What is no mixer by itself, or none that compiles → its heading."""
 
 _STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
 
@@ -98,8 +97,13 @@ class Entry:
         return found[1] if found else self.name
 
     @cached_property
+    def papers(self) -> tuple[Paper, ...]:
+        """The papers that it names."""
+        return shipped_papers(self.name)
+
+    @cached_property
     def comment(self) -> str:
-        """The comment at the head of the spec: what it is, and of which paper."""
+        """The comment at the head of the spec: what it is."""
         head = takewhile(lambda line: line.startswith("#"), self.source.splitlines())
         return " ".join(line.lstrip("# ") for line in head)
 
@@ -180,21 +184,25 @@ def page(name: str) -> str:
 
 def _sections(e: Entry) -> Iterator[str]:
     # Sphinx puts sections before what stands outside of them.
-    yield f"## What it is\n\n{_escaped(e.comment)}"
+    of = f", of {e.papers[0].short}" if e.papers else ""
+    yield f"## What it is\n\nThe spec `{e.name}`{of}. {_escaped(e.comment)}"
     if e.is_modifier:
         yield "A mixer takes it with `use`; see [](../../language/modifiers.md)."
         yield _spec(e)
         yield _papers(e)
+        yield _errata(e)
         return
     if e.system is None:
         yield "## Why it does not compile"
         yield _diagnosis(e)
         yield _spec(e)
         yield _papers(e)
+        yield _errata(e)
         return
     yield _facts(e)
     yield "## Formula"
     yield _formula(e.system)
+    yield _in_print(e)
     yield _spec(e)
     if e.refused:
         yield "## Why it does not compile"
@@ -211,6 +219,7 @@ def _sections(e: Entry) -> Iterator[str]:
     yield "## What is proved"
     yield _claims(e)
     yield _papers(e)
+    yield _errata(e)
 
 
 def _spec(e: Entry) -> str:
@@ -264,6 +273,13 @@ def _formula(system: System) -> str:
         left = latex_name(d.name, "i") if d.value.time or d.update else latex_name(d.name)
         rows.append(f"{left} &= {notation.expr(d.value)}")
     return _aligned(rows)
+
+
+def _in_print(e: Entry) -> str:
+    """Where the formulas stand in its papers, as far as the spec says so."""
+    found = paper_pages.labelled(e.name)
+    shown = "; ".join(f"`{name}`, {_escaped(where)}" for name, where in found)
+    return f"In print: {shown}." if shown else ""
 
 
 def _aligned(rows: list[str]) -> str:
@@ -390,12 +406,15 @@ def _claim(it: Decided, note: str = "") -> str:
 
 
 def _papers(e: Entry) -> str:
-    """The papers that a spec cites by letter and number, its bases included."""
-    cited = e.source
-    if not e.is_modifier and e.system is not None:
-        cited += mixer_text(e.it.mixer)
-    used = [p for p in PAPERS if re.search(rf"\b{p}\b", cited)]
-    return "## Papers\n\n" + "\n".join(f"- {p}: {PAPERS[p]}" for p in used) if used else ""
+    """The papers that a spec names, the original first."""
+    return "## Papers\n\n" + "\n".join(f"- {paper_pages.reference(p)}" for p in e.papers)
+
+
+def _errata(e: Entry) -> str:
+    """Where its papers print what is not meant."""
+    wrong = errata.of_spec(e.name)
+    told = "The published form is wrong or unclear here; the spec is the corrected one."
+    return f"## Errata\n\n{told}\n\n{wrong}" if wrong else ""
 
 
 def _escaped(prose: str) -> str:
@@ -413,23 +432,22 @@ def _cells(rows: str) -> str:
 
 def table() -> str:
     """Returns the tables of all specs, one per structure class, as Markdown."""
-    mixers = [entry(n) for n in names() if not entry(n).is_modifier]
+    kinds = {s.name: s.kind for s in shipped()}
+    mixers = [entry(n) for n in names() if kinds[n] is Kind.MIXER]
     parts = []
     for kind in ClassName:
-        rows = [e for e in mixers if e.system is not None and e.it.structure.name is kind]
+        rows = [e for e in mixers if e.it.structure.name is kind]
         if rows:
             parts.append(f"## {kind.value}\n\n{CLASSES[kind].form.capitalize()}.\n\n{_rows(rows)}")
-    rest = [e for e in mixers if e.system is None]
-    modifiers = [entry(n) for n in names() if entry(n).is_modifier]
-    parts.append(
-        "## without a system\n\n| spec | |\n|---|---|\n"
-        + "\n".join(f"| {_link(e)} | {_codes(e)} |" for e in rest)
-    )
-    parts.append(
-        "## modifiers\n\n| spec | |\n|---|---|\n"
-        + "\n".join(f"| {_link(e)} | {_escaped(e.title)} |" for e in modifiers)
-    )
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join((*parts, *_apart(kinds))) + "\n"
+
+
+def _apart(kinds: Mapping[str, Kind]) -> Iterator[str]:
+    """Tables of what is no mixer by itself, or none that compiles."""
+    for part, title in _APART.items():
+        rest = [entry(n) for n in names() if kinds[n] is part]
+        lines = "\n".join(f"| {_link(e)} | {_escaped(e.title)} | {_codes(e)} |" for e in rest)
+        yield f"## {title}\n\n| spec | | |\n|---|---|---|\n{lines}"
 
 
 def _rows(entries: list[Entry]) -> str:
@@ -441,8 +459,6 @@ def _row(e: Entry) -> str:
     first = f"{_link(e)}<br>{_escaped(e.title)}"
     s = e.it.structure
     label = s.label if len(s.blocks) < 2 else s.cells[0]
-    if e.refused:
-        return f"| {first} | {_codes(e)} | {label} | | {_word(e)} |"
     small = ""
     if e.spectra:
         shown = e.spectra[-1] if e.spectra[-1].paper else e.spectra[0]
@@ -465,6 +481,9 @@ def _link(e: Entry) -> str:
 
 
 def _codes(e: Entry) -> str:
+    """The codes that a mixer is refused with."""
+    if e.is_modifier:
+        return ""
     codes = dict.fromkeys(d.code for d in e.refused)
     return ", ".join(f"[{c}](errors.md#{c.lower()})" for c in codes)
 
@@ -473,8 +492,3 @@ def kernels() -> str:
     """Returns the table of which calls run in kernels, of all specs that compile."""
     mixers = [entry(n) for n in names() if not entry(n).is_modifier]
     return f"{kernel_table.table({e.name: e.it for e in mixers if not e.refused})}\n"
-
-
-def papers() -> str:
-    """Returns the papers that specs cite, as a list."""
-    return "\n".join(f"- {short}: {title}" for short, title in PAPERS.items()) + "\n"

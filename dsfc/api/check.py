@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dsfc.api.decide import claims as decided
-from dsfc.api.pipeline import Compilation, SpecText
+from dsfc.api.notes import notes
+from dsfc.api.pipeline import SpecText
 from dsfc.claims.verdict import Decided, Refuted, Unknown
 from dsfc.current_search import unheard
 from dsfc.diagnostics.catalogue import (
-    CacheNote,
     ClaimNote,
     ClaimOpen,
     ClaimRefuted,
@@ -22,10 +22,9 @@ from dsfc.diagnostics.catalogue import (
     WhichMixer,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
-from dsfc.expr.tree import Expr
-from dsfc.source import NOWHERE, Span
-from dsfc.system.ir import Cache, ReadOut
-from dsfc.system.traverse import parts
+from dsfc.source import NOWHERE
+
+_BASE = "it has no output: define `y = …`, or extend it in another mixer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _mixer(
         )
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
-            return CheckedMixer(name, None, "it has no output `y`; it is a base for others"), ()
+            return CheckedMixer(name, None, _BASE), ()
         return None, e.diagnostics
     refusal: str | None = None
     slow: RecurrentOnly | None = None
@@ -128,17 +127,10 @@ def _mixer(
         slow = compilation.recurrent_only
     except DiagnosticError as e:
         refusal = "; ".join(d.message for d in e.diagnostics)
-    said = (*_claims(claims, strict), *_notes(compilation))
+    said = (*_claims(claims, strict), *notes(compilation))
     if slow is not None and require_parallel:
         said = (*said, slow)
     return CheckedMixer(name, title, refusal, None if slow is None else slow.why, claims), said
-
-
-def _notes(compilation: Compilation) -> Iterator[Diagnostic]:
-    for tree, span in _read_outs(compilation):
-        for node in parts(tree):
-            if isinstance(node, Cache):
-                yield CacheNote(span or compilation.mixer.span or NOWHERE, why=node.why)
 
 
 def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
@@ -153,13 +145,3 @@ def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
                 yield ClaimOpen(span, claim=text, obstacle=obstacle)
             case Unknown(obstacle):
                 yield ClaimNote(span, claim=text, obstacle=obstacle)
-
-
-def _read_outs(compilation: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
-    """Yields the read-outs of a system, each with the span of its definition."""
-    for stream in compilation.system.streams:
-        if not isinstance(stream.value, Expr):
-            yield stream.value, stream.span
-    for output in compilation.system.outputs:
-        definition = compilation.mixer.definition(compilation.mixer.output)
-        yield output.value, None if definition is None else definition.span

@@ -396,7 +396,8 @@ class Compilation:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         fused = self.fused(backend)
         with self._stage("emit"):
-            return emit(fused, backend, self.text.place.file.name, runtime == "beside")
+            source, beside = self.text.place.file.name, runtime == "beside"
+            return emit(fused, backend, source, beside, self.mixer.papers)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from dsfc.api.coverage import Call, Runs, on_targets
 from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import Compilation, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
+from dsfc.papers import Paper
+from dsfc.syntax import ast
 
 
 class Kind(StrEnum):
@@ -37,6 +40,7 @@ class Shipped:
         kind: what it is for.
         structure: the class of its transition, such as `scalar`; empty where it has no system.
         state: how many numbers its state has, as an expression in its axes; empty likewise.
+        papers: that it is of, the original first.
         kernels: titles of the targets whose kernels run every scan of it, both ways.
     """
 
@@ -45,6 +49,7 @@ class Shipped:
     kind: Kind
     structure: str = ""
     state: str = ""
+    papers: tuple[Paper, ...] = ()
     kernels: tuple[str, ...] = ()
 
 
@@ -57,19 +62,32 @@ def _line(name: str) -> Shipped:
     spec = read(name)
     (unit,) = (u for u in spec.spec.units if u.name.text == name)
     title = unit.provenance.text if unit.provenance is not None else name
+    line = partial(Shipped, name, title, papers=shipped_papers(name))
     if not spec.mixers:
-        return Shipped(name, title, Kind.MODIFIER)
+        return line(Kind.MODIFIER)
     compilation = spec.compilation()
     try:
         compilation.plan  # noqa: B018 - raises where there is none
     except DiagnosticError as e:
         open_ones = {"E-NO-OUTPUT", "E-UNSUPPORTED"} & {d.code for d in e.diagnostics}
-        return Shipped(name, title, Kind.BASE if open_ones else Kind.DESCRIBED)
+        return line(Kind.BASE if open_ones else Kind.DESCRIBED)
     structure = compilation.structure
     grows = "all tokens" if structure.sums else ""
     fixed = text(structure.state_size) if structure.blocks else ""
     state = " + ".join(x for x in (fixed, grows) if x) or "the last tokens"
-    return Shipped(name, title, Kind.MIXER, structure.title, state, _kernels(compilation))
+    return line(Kind.MIXER, structure=structure.title, state=state, kernels=_kernels(compilation))
+
+
+def shipped_papers(name: str) -> tuple[Paper, ...]:
+    """Returns the papers that a shipped spec is of, whether it compiles or not.
+
+    Args:
+        name: of the spec.
+
+    Raises:
+        DiagnosticError: E-FILE, there is no such spec.
+    """
+    return tuple(paper for unit in read(name).spec.units for paper in ast.papers(unit))
 
 
 def _kernels(compilation: Compilation) -> tuple[str, ...]:

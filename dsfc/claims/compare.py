@@ -20,7 +20,8 @@ from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus
 from dsfc.structure.ir import Structure
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import LogForm, System
-from dsfc.trusted.balls import Complex, Undefined
+from dsfc.trusted.balls import Undefined
+from dsfc.trusted.rules.assumed import certainly
 
 MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
 """a > b is b < a."""
@@ -58,7 +59,9 @@ def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = (
     """Returns what is known under some conditions."""
     inline = inliner_of(system)
     equal: dict[Expr, Expr] = {}
-    for left, relation, right in _pairs(when):
+    # What is said of earlier tokens is no fact of one token.
+    when = tuple(c for c in when if c.earlier is None)
+    for left, relation, right in pairs(when):
         if relation is Relation.EQUAL:
             one, other = inline.of(left), inline.of(right)
             if one not in walk(other):
@@ -69,7 +72,7 @@ def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = (
         decay = block.decay
         if decay is not None and decay.value.field is Field.REAL and decay.form is LogForm.EXACT:
             _learn(bounds, decay.value, modulus_of(decay, plain))
-    for left, relation, right in _pairs(when):
+    for left, relation, right in pairs(when):
         one, other = inline.of(left), inline.of(right)
         strict = relation is Relation.BELOW
         if relation in (Relation.BELOW, Relation.AT_MOST):
@@ -84,8 +87,8 @@ def _learn(bounds: dict[Expr, Interval], e: Expr, interval: Interval) -> None:
     bounds[e] = bounds[e].meet(interval) if e in bounds else interval
 
 
-def _pairs(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[Expr, Relation, Expr]]:
-    """Neighbouring operands, with `<`, `<=`, `==` or `!=` between."""
+def pairs(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[Expr, Relation, Expr]]:
+    """Yields neighbouring operands, with `<`, `<=`, `==` or `!=` between."""
     for c in comparisons:
         for k, relation in enumerate(c.relations):
             left, right = c.operands[k], c.operands[k + 1]
@@ -104,7 +107,7 @@ def compare(
     """Decides a comparison."""
     known = facts(system, structure, when)
     lacking = next((e for e in what.operands if not has_value(known, e)), None)
-    if all(_holds(known, *pair) for pair in _pairs((what,))):
+    if all(_holds(known, *pair) for pair in pairs((what,))):
         if lacking is None:
             return Proved(_reason(known, what))
         nowhere = search(system, lambda run: _without_value(run, what, when), heights=LOW)
@@ -181,7 +184,9 @@ def impossible(system: System, structure: Structure, when: tuple[Comparison, ...
     """Returns a condition that no point can satisfy, by ranges; None where none is known."""
     known = facts(system, structure)
     for c in when:
-        for left, relation, right in _pairs((c,)):
+        if c.earlier is not None:
+            continue
+        for left, relation, right in pairs((c,)):
             negated = _NEGATED[relation]
             if negated in MIRRORED:
                 left, negated, right = right, MIRRORED[negated], left
@@ -204,7 +209,7 @@ def _ordered(a: Interval, b: Interval, relation: Relation) -> bool:
 def _reason(known: Facts, what: Comparison) -> str:
     """The ranges of what is compared, or that both sides have one normal form."""
     if set(what.relations) == {Relation.EQUAL} and all(
-        _holds(known, *pair) for pair in _pairs((what,))
+        _holds(known, *pair) for pair in pairs((what,))
     ):
         return "both sides have one normal form"
     parts = []
@@ -230,7 +235,7 @@ def _failure(run: Running, what: Comparison, when: tuple[Comparison, ...]) -> st
         left, right = what.operands[k], what.operands[k + 1]
         for token, at in run.everywhere(left, right):
             a, b = run.entry(left, token, at), run.entry(right, token, at)
-            if _certainly(a, _NEGATED[relation], b):
+            if certainly(a, _NEGATED[relation], b):
                 values = [
                     f"{what.texts[k + side]} is {shown(v)}"
                     for side, (e, v) in enumerate(((left, a), (right, b)))
@@ -257,10 +262,21 @@ def _without_value(run: Running, what: Comparison, when: tuple[Comparison, ...])
 def satisfied(run: Running, when: tuple[Comparison, ...]) -> bool:
     """Returns whether conditions are known to hold at every token and index of a point."""
     return all(
-        _certainly(run.entry(left, token, at), relation, run.entry(right, token, at))
-        for left, relation, right in _pairs(when)
+        certainly(run.entry(left, token, at, bound), relation, run.entry(right, token, at, bound))
+        for c in when
+        for left, relation, right in pairs((c,))
         for token, at in run.everywhere(left, right)
+        for bound in _bindings(c, token)
     )
+
+
+def _bindings(c: Comparison, token: int) -> Iterator[Mapping[str, int]]:
+    """The tokens that the index of a comparison stands for at a token."""
+    if c.earlier is None:
+        yield {}
+        return
+    for j in range(token + c.earlier.own):
+        yield {c.earlier.var: j}
 
 
 _NEGATED = {
@@ -271,21 +287,3 @@ _NEGATED = {
     Relation.EQUAL: Relation.DIFFERENT,
     Relation.DIFFERENT: Relation.EQUAL,
 }
-
-
-def _certainly(a: Complex, relation: Relation, b: Complex) -> bool:
-    """Whether two values with their bounds are known to compare so."""
-    exact = all(x.exact for x in (a.re, a.im, b.re, b.im))
-    match relation:
-        case Relation.BELOW:
-            return a.re.high < b.re.low
-        case Relation.AT_MOST:
-            return a.re.high <= b.re.low
-        case Relation.ABOVE:
-            return b.re.high < a.re.low
-        case Relation.AT_LEAST:
-            return b.re.high <= a.re.low
-        case Relation.EQUAL:
-            return exact and a == b
-        case Relation.DIFFERENT:
-            return not a.meets(b)

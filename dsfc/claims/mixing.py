@@ -19,7 +19,6 @@ from dataclasses import replace
 
 from dsfc.claims.compare import facts, satisfied
 from dsfc.claims.points import Failed, Running, search, shown
-from dsfc.claims.same import of_each_token
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.derive.again import derived_again
 from dsfc.expr.build import mul, ones, rewrite, walk
@@ -50,6 +49,7 @@ from dsfc.system.ir import (
 )
 from dsfc.trusted.balls import Complex
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.rules.simplified import of_each_token
 
 VALUES = "v"
 """What the values are called where a claim does not name them."""

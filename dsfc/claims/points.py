@@ -31,6 +31,9 @@ LONGEST = 3
 STEPS = 150
 """Executions spent on making a point simpler."""
 
+NONE_BOUND: Mapping[str, int] = {}
+"""No index stands for a token."""
+
 Number = tuple[Fraction, Fraction]
 """Real and imaginary part."""
 
@@ -94,13 +97,16 @@ class Running(Execution):
             raise Obstacle(f"`{ref.name}` is read off states by the derived form alone")
         return super().ref(ref, at)
 
-    def entry(self, e: Expr, token: int, at: Index) -> Complex:
-        """Returns the entry of an expression at a token."""
+    def entry(
+        self, e: Expr, token: int, at: Index, bound: Mapping[str, int] = NONE_BOUND
+    ) -> Complex:
+        """Returns the entry of an expression at a token, its indices bound to others."""
         before, self._token = self._token, token
+        outer, self._bound = self._bound, bound
         try:
             return self.value(e, at)
         finally:
-            self._token = before
+            self._token, self._bound = before, outer
 
     def outputs(self, token: int) -> list[Complex | None]:
         """Returns the entries of the output at a token, None where there is no value."""

@@ -3,7 +3,7 @@
 Inputs and parameters of one name are one. A condition `x == e` puts e in the place of x: of an
 input or a parameter, so that what is decided is the statement under the condition; of a definition
 in the mixer that has it, and in the other where that has the same one, which serves a proof and no
-refutation. Of other conditions a proof needs none, and a refutation has to satisfy all.
+refutation. Other conditions are assumed, see `assuming`, and a refutation has to satisfy all.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
+from dsfc.claims.assuming import apart, assuming, assumptions, lengths, stated, unused
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.derive.again import derived_again
-from dsfc.expr.build import add, mul, rewrite, sub, walk
+from dsfc.expr.build import rewrite, walk
 from dsfc.expr.declarations import Constraint, Tensor
-from dsfc.expr.reserved_names import first
 from dsfc.expr.statements import Comparison, Relation
 from dsfc.expr.tree import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.prover.equivalent import equivalent
@@ -29,10 +29,14 @@ from dsfc.prover.verdict import Refuted as Different
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Definition, Stream, System
 from dsfc.trusted.balls import NotDefined
+from dsfc.trusted.claim import Certificate
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.rules.simplified import of_each_token
 from dsfc.trusted.witness import in_range
 
 _ValueT = TypeVar("_ValueT")
+
+NOT_HERE = "a point sets the outputs apart, but not where the conditions hold"
 
 
 def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
@@ -72,58 +76,75 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
         if any(t.name == name for t in left.params):
             rest, waiting = (_read_as_stream(x, name) for x in (rest, waiting))
         left = _put(left, name, value)
-    first, second = derived_again(left), derived_again(right)
+    first = a if left is a else derived_again(left)
+    second = b if right is b else derived_again(right)
     if first is None or second is None:
         return Unknown("where the conditions hold there is no derived form")
-    verdict = equivalent(first, second)
+    assumed = assumptions(rest)
+    under = assuming(first, second, assumed) if assumed else None
+    verdict = equivalent(first, second) if under is None else under
+    if isinstance(verdict, Different) and not _satisfied(left, rest, verdict):
+        verdict = apart(first, second, assumed) or NOT_HERE
     if isinstance(verdict, ProvedWhereDefined) and not exact:
         # Its point may be one at which a condition does not hold.
         verdict = verdict.proved
-    assumptions = f" where {' and '.join(c.text() for c in when)}" if when else ""
+    where = f" where {' and '.join(c.text() for c in when)}" if when else ""
+    said = f"equal outputs for equal inputs and parameters{where}"
     if isinstance(verdict, Equal):
+        certificate = verdict.certificate
         return Proved(
-            f"equal outputs for equal inputs and parameters{assumptions}, wherever both have "
-            f"values, by {verdict.how} that the kernel accepts, "
-            f"{reach(verdict.certificate.claim)}",
-            verdict.certificate,
+            f"{said}, wherever both have values, by {verdict.how} that the kernel accepts, "
+            f"{reach(certificate.claim)}{_held(certificate, rest)}",
+            certificate,
         )
     if isinstance(verdict, Different):
-        return _refuted(left, rest, verdict, exact, b.name)
+        whole = replace(verdict, certificate=stated(verdict.certificate, assumed))
+        return _refuted(whole, exact, b.name)
     if isinstance(verdict, AtSizes):
-        known = reach(verdict.certificate.claim)
-        return Unknown(
-            f"equal outputs for equal inputs and parameters{assumptions} are shown {known}"
-        )
+        return Unknown(f"{said} are shown {reach(verdict.certificate.claim)}")
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
-    return Unknown(verdict.obstacle)
+    obstacle = verdict if isinstance(verdict, str) else verdict.obstacle
+    return Unknown("; ".join((obstacle, *unused(first, rest))))
 
 
-def _refuted(
-    left: System, rest: tuple[Comparison, ...], verdict: Different, exact: bool, other: str
-) -> Verdict:
-    """The refutation, if the point found satisfies the conditions."""
-    if not exact:
-        return Unknown("a point sets the outputs apart, with a definition replaced by a condition")
-    witness, claim = verdict.witness, verdict.certificate.claim
+def _held(certificate: Certificate, rest: tuple[Comparison, ...]) -> str:
+    """Where conditions hold that a proof needs, as a clause."""
+    if not certificate.claim.assumed or certificate.defined is None:
+        return ""
+    count = certificate.defined.length
+    at = f"they hold at a point of {'1 token' if count == 1 else f'{count} tokens'}"
+    return "; ".join(("", at, *lengths(rest)))
+
+
+def _satisfied(left: System, rest: tuple[Comparison, ...], verdict: Different) -> bool:
+    """Whether conditions hold at a point that sets the outputs apart."""
     own = {t.name for t in (*left.inputs, *left.params, *left.buffers)}
+    point = _point(verdict)
+    mine = replace(point, values=tuple((n, v) for n, v in point.values if n in own))
+    try:
+        return satisfied(Running(left, mine), rest)
+    except (NotDefined, Obstacle, KeyError):
+        return not rest
+
+
+def _point(verdict: Different) -> Point:
+    witness = verdict.witness
     values = tuple(
         (name, tuple((Fraction(p, q), Fraction(r, s)) for p, q, r, s in entries))
         for name, entries in witness.values
     )
-    point = Point(claim.sizes, witness.length, values)
-    if rest:
-        mine = replace(point, values=tuple((n, v) for n, v in values if n in own))
-        try:
-            kept = satisfied(Running(left, mine), rest)
-        except (NotDefined, Obstacle, KeyError):
-            kept = False
-        if not kept:
-            return Unknown("a point sets the outputs apart, but not where the conditions hold")
-    gap = verdict.gap
+    return Point(verdict.certificate.claim.sizes, witness.length, values)
+
+
+def _refuted(verdict: Different, exact: bool, other: str) -> Verdict:
+    """The refutation at a point at which the conditions hold."""
+    if not exact:
+        return Unknown("a point sets the outputs apart, with a definition replaced by a condition")
+    witness, gap = verdict.witness, verdict.gap
     return Refuted(
         f"at token {witness.token}, entry {list(witness.index)}, y is {number_text(gap.a)}, and "
         f"{number_text(gap.b)} for {other}",
-        point.text,
+        _point(verdict).text,
         verdict.certificate,
     )
 
@@ -236,17 +257,6 @@ def _put(system: System, name: str, value: Expr) -> System:
         definition=(Definition(name, written, tensor.axes, tensor.field), *system.definition),
     )
     return _read_as_stream(buffer, name) if constant else buffer
-
-
-def of_each_token(value: Expr) -> Expr:
-    """Returns a value as one of each token, as definitions that read it before the first say.
-
-    What is constant has no token, and is read as it is before the first one, where other values
-    are 0.
-    """
-    if value.time is not Time.CONST:
-        return value
-    return mul(value, add(first(0), sub(Num(Fraction(1)), first(0))))
 
 
 def _read_as_stream(whole: _ValueT, name: str) -> _ValueT:

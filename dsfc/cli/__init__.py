@@ -33,19 +33,20 @@ from dsfc.cli.process import Process
 from dsfc.cli.report import report
 from dsfc.cli.rounding import rounding
 from dsfc.cli.show import show
-from dsfc.cli.usage import WrongUsage
+from dsfc.cli.usage import WIDEST, WrongUsage
 from dsfc.cli.verify import verify
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 EXAMPLES = (
-    ("dsfc show gla", "the system that is derived of a shipped mixer"),
+    ("dsfc new mine", "a spec to start from, mine.dsf"),
+    ("dsfc check mine.dsf", "all its mistakes, or what its mixers are"),
+    ("dsfc show gla", "a summary of a shipped mixer and its matrices Λ, B, C, D"),
     ("dsfc compile gla", "writes gla.py, which needs torch alone"),
     ("dsfc equiv ssd gla --conditions", "when two mixers are one function"),
-    ("dsfc new mine", "a spec to start from"),
 )
-"""What stands at the end of the help: a command, and what it does."""
+"""The examples at the end of the help: a command, and what it does."""
 
 
 class Commands(click.Group):
@@ -73,7 +74,7 @@ class Commands(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes examples, and what a SPEC is."""
         with formatter.section("Examples"):
-            formatter.write_dl(EXAMPLES)
+            formatter.write_dl(EXAMPLES, col_max=WIDEST)
         super().format_epilog(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as in click

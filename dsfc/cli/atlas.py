@@ -42,7 +42,7 @@ PAIRS_OF_A_PROCESS = 8
     default=4.0,
     show_default=True,
     metavar="SECONDS",
-    help="Processor time for one pair, shared by all that is asked of it; pairs of different "
+    help="Processor time for one pair, shared by all its questions; pairs of different "
     "structure classes have a tenth.",
 )
 @click.option(

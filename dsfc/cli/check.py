@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dsfc.cli.colours import coloured, heading
 from dsfc.cli.options import format_option, require_parallel_option, timeout_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord, spec_text, with_tree
+from dsfc.cli.spec import SpecWord, spec_files, spec_text, with_tree
+from dsfc.cli.usage import examples
 
 if TYPE_CHECKING:
     from dsfc.api.check import Checked, CheckedMixer
     from dsfc.diagnostics.report import Diagnostic
 
 
-@click.command(short_help="List all mistakes in specs.")
-@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
-@format_option("the diagnostics; short is one line for each", "short", "sarif")
+@click.command(
+    cls=examples(
+        ("dsfc check mine.dsf", "all mistakes of a spec, or what its mixers are"),
+        ("dsfc check specs --format short", "one line for each mistake below a folder"),
+        ("dsfc check mine.dsf --strict", "undecided claims are errors, for CI"),
+    ),
+    short_help="List all mistakes in specs.",
+)
+@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC|FOLDER...")
+@format_option("the diagnostics", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Treat undecided claims as errors.")
 @require_parallel_option
 @timeout_option
@@ -36,11 +45,12 @@ def check(
     """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
     Lists every mistake with its place. A claim is proved, refuted at a point where the mixer was
-    run (an error), or undecided (a note that gives the reason). SPEC may be - for standard input;
-    bases are then read from the current folder. Exit code 1 if there is an error.
+    run (an error), or undecided (a note that gives the reason). SPEC may be a folder, which stands
+    for all .dsf files below it, or - for standard input; bases are then read from the current
+    folder. Exit code 1 if there is an error.
     """
     checks = []
-    for spec in specs:
+    for spec in spec_files(specs):
         known: list[Checked] = []
         with bounded(f"check {spec}", salvage=partial(_salvaged, known, form)):
             checks.append(_checked(spec, strict, require_parallel, known.append))
@@ -87,8 +97,8 @@ def _checked(
 def _human(item: Checked) -> Iterator[str]:
     from dsfc.diagnostics.render import printable, render
 
-    verdict = click.style("ok", fg="green") if not item.errors else click.style("wrong", fg="red")
-    yield f"{click.style(printable(item.spec), bold=True)}: {verdict}"
+    spec, verdict = printable(item.spec), "wrong" if item.errors else "ok"
+    yield coloured(f"{spec}: {verdict}").replace(spec, heading(spec), 1)
     for m in item.mixers:
         yield f"  {m.name}: {_what(m)}"
         for claim in _proved(m):

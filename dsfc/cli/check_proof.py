@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.colours import coloured
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
@@ -87,7 +88,7 @@ def check_proof(
         except OtherFormat as e:
             raise _other_format(certificate, e) from None
         except Rejected as e:
-            click.echo(f"rejected: {e}")
+            click.echo(coloured(f"rejected: {e}"))
             ctx.exit(REJECTED)
     shown = read(text)
     if lean is not None:
@@ -101,6 +102,8 @@ def check_proof(
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
+    if claim.assumed:
+        kind += " where something is assumed"
     if claim.case:
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))
@@ -129,7 +132,7 @@ def _write_lean(path: Path, certificate: Certificate) -> None:
 
 def _say(said: str, lines: list[str], specs: tuple[str, ...]) -> None:
     """Prints what was shown, and of what."""
-    click.echo(f"accepted: {said}")
+    click.echo(coloured(f"accepted: {said}"))
     for line in lines:
         click.echo(line)
     of = f"{' and '.join(specs)}" if specs else "named as in the certificate; give both to compare"

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.colours import coloured
 from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option, timeout_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
+from dsfc.cli.usage import examples
 from dsfc.cli.within import bound_of
 from dsfc.cli.within import within as bound_verdict
 
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
-@click.command(short_help="Decide whether two mixers are the same function.")
+@click.command(
+    cls=examples(
+        ("dsfc equiv rwkv5 rwkv6", "proved, refuted by a point, or unknown and why"),
+        ("dsfc equiv ssd gla --conditions", "when two mixers are one function"),
+        ("dsfc equiv mine.dsf:a mine.dsf:b", "two mixers of one file"),
+        ("dsfc equiv a.dsf b.dsf --within 1e-6", "whether outputs differ by no more"),
+    ),
+    short_help="Decide whether two mixers are the same function.",
+)
 @click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.option(
@@ -59,7 +69,11 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     is_flag=True,
     help="If they are not equal in general, search for conditions under which they are.",
 )
-@click.option("--explain", is_flag=True, help="Print the rows of the invariant.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Print also the statement, the rows of the invariant and what shows each further verdict.",
+)
 @click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -98,34 +112,32 @@ def equiv(
 ) -> None:
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
-    The verdict is proved, refuted or unknown. A proof holds for every length, all inputs, all
-    values of the parameters and all sizes of the axes, wherever both outputs have values; the
-    trusted kernel accepted it. A
-    refutation is a point at which both definitions were executed with exact arithmetic. Unknown
-    says what stood in the way. Where a proof is one for some sizes of an axis alone, the verdict
-    says for which: those of --size, else those that the specs declare, else small ones; larger ones
-    were tried for a refutation. With --conditions, what is not equal in general may be proved under
-    conditions on parameters, or on the values inside both mixers, which are printed.
+    The first line is the verdict: proved, refuted or unknown. A proof holds for every length, all
+    inputs, all values of the parameters and all sizes of the axes, wherever both outputs have
+    values; the trusted kernel accepted it. A refutation is a point at which both definitions were
+    executed with exact arithmetic. Unknown names the obstacle. A proof for some sizes of an axis
+    alone says for which: those of --size, else those that the specs declare, else small ones;
+    larger ones were tried for a refutation. With --conditions, mixers that are not equal in general
+    may be proved equal under conditions on parameters, or on values inside both.
 
-    That is one statement, EQ. Where it is not proved, others are answered apart from it: SUB,
-    whether one mixer is a case of the other, which is so if whatever values its parameters have
-    some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
+    Where equality is not proved, further lines answer other statements. SUB says whether one mixer
+    is a case of the other: whatever values its parameters have, some values of the other's give the
+    same output. ISO says whether each is a case of the other. --explain prints what shows them.
 
-    With --within another question is answered: whether no entry of the outputs differs by more than
-    a bound, for all inputs, parameters and lengths that --for allows, at the sizes of --size and
-    those declared. A proof is a chain of inequalities, a refutation a point of the domain.
+    --within asks another question: whether no entry of the outputs differs by more than a bound,
+    for all inputs, parameters and lengths that --for allows, at the sizes of --size and those
+    declared. A proof is a chain of inequalities, a refutation a point of the domain.
 
     FILE.py:NAME is a PyTorch module, which is lifted into a spec first, as `dsfc lift` does. That
-    imports the file and so RUNS it; a spec is never run. The verdict is on the lifted spec: that
-    it is the module is tested, not proved.
+    imports the file and so RUNS it; a spec is never run. The verdict is about the lifted spec; that
+    the spec is the module is tested, not proved.
 
-    Where time is up before all was examined, what was found until then is the answer, and a last
-    line says what was left.
+    If time is up before all was examined, the verdict is what was decided until then, and the last
+    line says what was not examined.
 
-    The exit code is that of EQ: 0
-    for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
-    both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
-    mistakes in a spec.
+    Exit codes: 0 proved for all sizes; 4 refuted; 5 unknown; 6 proved under conditions, or where
+    both outputs have values while somewhere only one has; 7 proved for some sizes alone; 1 mistakes
+    in a spec.
     """
     pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
@@ -190,7 +202,7 @@ class Asking:
 
     def answered(self, kinds: Kinds, first: str, second: str) -> int:
         """Prints and writes an answer about two mixers; returns the exit code."""
-        from dsfc.prover.condition_rules import layers, without_points
+        from dsfc.prover.condition_rules import layers
         from dsfc.prover.report import as_json, report
         from dsfc.prover.subsumes_report import kinds_json, kinds_report
         from dsfc.prover.verdict import (
@@ -210,10 +222,9 @@ class Asking:
         else:
             said = layers(kinds)
             text = report(verdict, first, second, self.explain, self.conditions, said)
-            click.echo(text, nl=False)
+            click.echo(coloured(text), nl=False)
             cases = kinds_report(kinds, first, second)
-            short = isinstance(verdict, Conditionally) and not self.explain
-            click.echo(without_points(cases) if short else cases, nl=False)
+            click.echo(coloured(cases if self.explain else _headlines(cases)), nl=False)
         self._write(kinds, first, second)
         codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
                  ProvedWhereDefined: CONDITIONALLY, AtSizes: AT_SIZES}  # fmt: skip
@@ -242,6 +253,14 @@ class Asking:
                 _keep(replay, text, "there is no point to run")
             except Obstacle as e:
                 _keep(replay, None, str(e))
+
+
+def _headlines(report: str) -> str:
+    """The lines of a report that state verdicts, and where the others are."""
+    lines = report.splitlines()
+    kept = [line for line in lines if not line.startswith(" ")]
+    more = len(kept) < len(lines)
+    return "".join(f"{line}\n" for line in (*kept, *["--explain prints what shows this"] * more))
 
 
 def pair(word: str) -> tuple[str, str]:

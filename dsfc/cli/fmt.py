@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import STDIN, standard_input
+from dsfc.cli.spec import STDIN, spec_files, standard_input
 
 
 @click.command(short_help="Format specs.")
@@ -36,7 +35,7 @@ def fmt(
     from dsfc.diagnostics.report import DiagnosticError
 
     changed, mistakes = 0, Mistakes()
-    paths = list(_paths(files))
+    paths = list(spec_files(files))
     for path in paths:
         try:
             with bounded(f"format {path}"):
@@ -63,20 +62,6 @@ def fmt(
     if not diff and paths != [STDIN]:
         click.echo(_summary(len(paths), changed, mistakes.count, only_check))
     ctx.exit(mistakes.end() or (DIAGNOSTICS if only_check and changed else 0))
-
-
-def _paths(words: tuple[str, ...]) -> Iterator[str]:
-    """The files that the words mean; each once."""
-    seen = set()
-    for word in words:
-        folder = Path(word)
-        inside = (
-            sorted(folder.rglob("*.dsf")) if word != STDIN and os.path.isdir(folder) else [folder]
-        )
-        for path in map(str, inside):
-            if path not in seen:
-                seen.add(path)
-                yield path
 
 
 def _forms(path: str, ascii: bool) -> tuple[str, str]:

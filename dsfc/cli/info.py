@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from dsfc.cli.colours import heading
 from dsfc.cli.options import format_option
 
 
@@ -47,7 +48,7 @@ class Module:
 
 @click.command(short_help="Describe an emitted module.")
 @click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
-@format_option("it")
+@format_option("the description")
 def info(modules: tuple[str, ...], form: str) -> None:
     """Describe emitted modules: their origin, whether they were edited, their modes.
 
@@ -129,7 +130,7 @@ def _human(module: Module) -> Iterator[str]:
     colour, edited = ("yellow", "edited since") if module.edited else ("green", "untouched")
     origin = f"dsfc {module.dsfc}, {module.backend} backend, from {module.source}"
     chunk = "" if module.chunk is None else f"; chunks of {module.chunk} tokens"
-    yield f"{click.style(printable(module.file), bold=True)}: {printable(module.title)}"
+    yield f"{heading(printable(module.file))}: {printable(module.title)}"
     yield f"  origin     {printable(origin)}; {click.style(edited, fg=colour)}"
     yield f"  exports    {printable(', '.join(module.names))}"
     yield f"  modes      {printable(', '.join(module.modes) + chunk)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.colours import heading
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 def list_command(form: str) -> None:
     """List the shipped mixers by the class of their transition.
 
-    A line has the name of a spec, its title, how many numbers its state holds, and which backends
-    have kernels for all of it. The names may stand wherever a command takes a SPEC.
+    A line has the name of a spec, its title, its paper, how many numbers its state holds, and which
+    backends have kernels for all of it. The names may stand wherever a command takes a SPEC.
     """
     with bounded("list"):
         from dsfc.api.shipped import shipped
@@ -49,9 +50,9 @@ def _text(specs: Iterable[Shipped]) -> str:
         groups.setdefault(titles.get(s.kind, s.structure), []).append(s)
     lines: list[str] = []
     for title, group in groups.items():
-        lines += ["", click.style(title, bold=True)]
-        rows = [(s.name, s.title, s.state, ", ".join(s.kernels)) for s in group]
-        widths = [max(len(row[k]) for row in rows) for k in range(4)]
+        lines += ["", heading(title)]
+        rows = [(s.name, s.title, s.papers[0].short, s.state, ", ".join(s.kernels)) for s in group]
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
         for row in rows:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             lines.append(f"  {'  '.join(cells)}".rstrip())

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from click.shell_completion import CompletionItem
+
+from dsfc.cli.options import mistakes_option
+from dsfc.cli.usage import examples
 
 FORMS = ("recurrence", "attention", "kernel", "flow", "variant", "modifier")
 """The files of `dsfc/starters`, the plainest first."""
@@ -35,7 +40,15 @@ class _Form(click.types.StringParamType):
         return [CompletionItem(n) for n in (*FORMS, *shipped_names()) if n.startswith(incomplete)]
 
 
-@click.command(short_help="Write a commented spec to start from.")
+@click.command(
+    cls=examples(
+        ("dsfc new mine", "a recurrence, in mine.dsf"),
+        ("dsfc new mine --form attention", "a sum over the past"),
+        ("dsfc new mine --form gla", "the text of a shipped mixer"),
+        ("dsfc new mine -o -", "to standard output"),
+    ),
+    short_help="Write a commented spec to start from.",
+)
 @click.argument("name")
 @click.option(
     "--form",
@@ -43,18 +56,20 @@ class _Form(click.types.StringParamType):
     metavar=f"[{'|'.join(FORMS)}|MIXER]",
     default=FORMS[0],
     show_default=True,
-    help="A state and its update; a sum over the past; a function of the lag; a differential "
-    "equation; a change to a shipped mixer; a rewriting of any. Or the text of a shipped mixer, "
-    "under the new name.",
+    help="recurrence is a state and its update, attention a sum over the past, kernel a function "
+    "of the lag, flow a differential equation, variant a change to a shipped mixer, modifier a "
+    "change to one definition of any mixer. MIXER is the text of a shipped mixer under the new "
+    "name.",
 )
 @click.option(
     "-o",
     "--out",
     help="File to write, folder to write into (a new one with a slash behind it), or - for standard"
-    " output. [default: ./<name>.dsf]",
+    " output.  [default: ./NAME.dsf]",
 )
+@mistakes_option
 def new(name: str, form: str, out: str | None) -> None:
-    """Write a spec to start from; a form compiles as it is, with a comment on each line.
+    """Write a commented spec to start from; each form compiles as it is.
 
     NAME is the name of the mixer. An existing file is not overwritten.
     """
@@ -68,7 +83,24 @@ def new(name: str, form: str, out: str | None) -> None:
     path = target(out or ".", f"{name}.dsf")
     create(path, text)
     click.echo(printable(f"written: {path}"))
-    click.echo(printable(f"  dsfc check {path}, then dsfc compile {path}"))
+    click.echo(printable(f"  {_next(path)}"))
+
+
+def _next(path: Path) -> str:
+    """What to do with a new file; one without an output cannot be compiled by itself."""
+    from dsfc.api.pipeline import read
+    from dsfc.diagnostics.report import DiagnosticError
+
+    text = read(str(path))
+    names = text.mixers
+    try:
+        compiles = bool(names) and all(text.compilation(name).system is not None for name in names)
+    except DiagnosticError:
+        compiles = False
+    if compiles:
+        return f"dsfc check {path}, then dsfc compile {path}"
+    use = "extend it in a mixer that defines `y`" if names else "apply it in a mixer with `use`"
+    return f"dsfc check {path}, then {use}"
 
 
 def _text(name: str, form: str) -> str:

@@ -14,25 +14,35 @@ FORM = "dsfc.format"
 TIMEOUT = "dsfc.timeout"
 """Where a context keeps how many seconds by the clock a command was given."""
 
-DIAGNOSTICS = ("human", "json", "sarif", "short")
+DIAGNOSTICS = ("human", "json", "short", "sarif")
 """Formats of diagnostics; short is one line for each."""
 
 
-def format_option(of: str, *more: str) -> Callable[[Any], Any]:
+def format_option(of: str, *own: str) -> Callable[[Any], Any]:
     """Returns the option `--format` of a command, which reaches it as `form`.
 
+    All commands take the same formats. What a command prints has the forms human, json and `own`;
+    in others it is human, and its mistakes on standard error are in the chosen one.
+
     Args:
-        of: what the command prints, and what is to be said of its formats, for the help.
-        more: formats beside `human` and `json`.
+        of: what the command prints, for the help.
+        own: forms of that beside `human` and `json`.
     """
+    forms = {"human", "json", *own}
+
+    def kept(ctx: click.Context, param: click.Parameter, value: str) -> str:
+        return value if _kept(ctx, param, value) in forms else "human"
+
+    others = [form for form in DIAGNOSTICS if form not in forms]
+    more = f"; {' and '.join(others)} are forms of mistakes" if others else ""
     return click.option(
         "--format",
         "form",
-        type=click.Choice(["human", "json", *more]),
+        type=click.Choice(DIAGNOSTICS),
         default="human",
         show_default=True,
-        callback=_kept,
-        help=f"How to print {of}.",
+        callback=kept,
+        help=f"How to print {of}{more}.",
     )
 
 
@@ -44,8 +54,8 @@ def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         callback=_timed,
         expose_value=False,
-        help="How long it may take by the clock, for each SPEC where it takes several; what was "
-        "found until then is printed.  [default: 10 seconds of processor time]",
+        help="Stop after so many seconds by the clock, for each SPEC, and print what was decided "
+        "until then.  [default: 10 seconds of processor time]",
     )
     return option(command)
 
@@ -88,7 +98,7 @@ def mistakes_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         callback=_kept,
         expose_value=False,
-        help="Format of mistakes on standard error; short is one line each.",
+        help="Form of mistakes on standard error; short is one line each.",
     )
     return option(command)
 

@@ -10,6 +10,7 @@ import click
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
+from dsfc.cli.usage import examples
 
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 STAGES = ("ast", "mixer", "system", "structure", "plan", "fused", "adjoint", "kernels", "module")
 FORMS = ("index", "kronecker", "phi", "latex", "json")
+_EQUATIONS = "h_i = Λ_i h_{i-1} + B_i u_i, y_i = C_i h_i + D_i u_i"
 _GAUGES = {
     "lowered": "gauge: lowered (states as they are derived)",
     "paper": "gauge: paper (states divided by their normaliser, so Λ_i = η_{i-1} / η_i)",
@@ -28,7 +30,15 @@ _SAME = {
 }
 
 
-@click.command(short_help="Show the derived system, or any other stage.")
+@click.command(
+    cls=examples(
+        ("dsfc show gla", "a summary and the matrices Λ, B, C, D"),
+        ("dsfc show softmax --form phi", "the attention matrix"),
+        ("dsfc show gla --form latex", "the matrices for a paper"),
+        ("dsfc show gla --stage plan", "the modes in which its module runs, and their costs"),
+    ),
+    short_help="Show what a mixer is, or any other stage.",
+)
 @click.argument("spec", type=SpecWord())
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option(
@@ -41,28 +51,30 @@ _SAME = {
 @click.option(
     "--form",
     type=click.Choice(FORMS),
-    help="How to show a system: in index form, as Λ, B, C, D in Kronecker form, as the kernel Φ of "
-    "y = Φ u, as LaTeX. Every stage but kernels and module has json. By default what it is in few "
-    "lines, then Λ, B, C, D.",
+    help="How to print a system: index is the equations of its states, kronecker the matrices "
+    "Λ, B, C, D, phi the kernel Φ of y = Φ u (for softmax the attention matrix), latex the "
+    "matrices for a paper. Every stage but kernels and module has json. By default a summary and "
+    "Λ, B, C, D.",
 )
 @click.option(
     "--all",
     "whole",
     is_flag=True,
-    help="Behind the few lines and Λ, B, C, D also the index form, the structure, modes, claims.",
+    help="Print after the summary also the index form, the structure, the modes and the claims.",
 )
 @click.option(
     "--gauge",
     type=click.Choice(list(_GAUGES)),
-    help="The state basis: as derived, the paper's, where Λ holds the ratio of normalisers, or as "
-    "computed, with running maxima where weights have no bound.  [default: lowered]",
+    help="Scaling of the states: lowered is as derived, paper divides each state by its "
+    "normaliser, computed divides it by exp of a running maximum where weights have no bound.  "
+    "[default: lowered]",
 )
 @click.option(
     "--backend",
     metavar="NAME",
-    help="For --stage module, torch by default; of --stage kernels, c by default; of --stage plan, "
-    "also which calls run in kernels, and what torch's operators cost, with triton kernels on a "
-    "GPU; of --stage fused, what its kernels compute, by default every real function.",
+    help="The backend whose stage is shown. --stage module takes torch by default, --stage kernels "
+    "c, --stage fused none. --stage plan also lists which calls run in its kernels and what they "
+    "cost.",
 )
 @mistakes_option
 def show(
@@ -74,7 +86,7 @@ def show(
     gauge: str | None,
     backend: str | None,
 ) -> None:
-    """Show the system derived from a mixer, or any other stage.
+    """Show what a mixer is: a summary and its matrices Λ, B, C, D, or any other stage.
 
     SPEC may be - for standard input; bases are then read from the current folder.
     """
@@ -113,13 +125,34 @@ def _overview(compilation: Compilation, gauge: str) -> str:
     from dsfc.system.index_form import definitions
 
     few = summary(compilation.structure, compilation.mixer.doc)
-    matrices = _system(compilation, "system", "kronecker", gauge).rstrip("\n")
+    papers = "".join(f"\n  {paper}" for paper in compilation.mixer.papers)
+    attends = compilation.structure.attentions and not compilation.system.stages
+    form = "phi" if attends else "kronecker"
+    _, _, matrices = _system(compilation, "system", form, gauge).rstrip("\n").partition("\n\n")
+    heads = [d.axis.name for d in compilation.system.axes if d.axis.heads]
+    equation = "the attention matrix Φ" if attends else _EQUATIONS
+    per = f", for each {' and '.join(heads)}" if heads else ""
+    scaled = ", with states divided by their normaliser" if gauge == "paper" else ""
     parts = (
-        f"{few}\n",
+        f"{few}{papers}\n",
+        f"{equation}{per}{scaled}\n",
         f"{matrices}\n",
         definitions(compilation.system),
+        _legend(matrices),
     )
     return "\n".join(p for p in parts if p)
+
+
+def _legend(matrices: str) -> str:
+    """What the signs of matrices mean, of those that occur."""
+    signs = {
+        "I_": "I_n is the identity of size n",
+        "⊗": "⊗ is the Kronecker product",
+        "diag(": "diag(x) is the diagonal matrix of x",
+        "1_": "1_n is a column of n ones",
+    }
+    said = [meaning for sign, meaning in signs.items() if sign in matrices]
+    return f"{'; '.join(said)}\n" if said else ""
 
 
 def _system(compilation: Compilation, stage: str, form: str, gauge: str) -> str:
@@ -157,10 +190,26 @@ def _system(compilation: Compilation, stage: str, form: str, gauge: str) -> str:
     if form == "phi":
         from dsfc.matrices.convolution import convolution_form
 
-        return convolution_form(system, gauge)
+        lines = () if stage == "adjoint" else _attention(compilation)
+        return convolution_form(system, gauge, lines)
     from dsfc.matrices.latex import latex_form
 
     return latex_form(system, gauge)
+
+
+def _attention(compilation: Compilation) -> tuple[str, ...]:
+    """The matrices of softmax attention, where an output has some."""
+    from dsfc.expr.text import text
+    from dsfc.structure.attention_matrix import attention_matrix
+    from dsfc.system.formulas import read_out_formula, states
+
+    attentions, system = compilation.structure.attentions, compilation.system
+    if not attentions:
+        return ()
+    lines = [line for attention in attentions for line in attention_matrix(attention)]
+    blocks = states(system)
+    formulas = (f"{o.name} = {text(read_out_formula(o.value, blocks))}" for o in system.outputs)
+    return (*lines, "", *formulas)
 
 
 def _kind(compilation: Compilation, system: System) -> str:

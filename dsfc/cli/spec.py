@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +34,31 @@ class SpecWord(click.types.StringParamType):
         return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
 
 
+def spec_files(words: Iterable[str]) -> Iterator[str]:
+    """Yields the files that some words mean, each once; a folder is all .dsf files below it.
+
+    The name of a shipped spec means that spec, whatever folders there are.
+
+    Raises:
+        DiagnosticError: E-FILE of a folder without any.
+    """
+    from dsfc.api.locate import shipped_names
+
+    seen = set()
+    for word in words:
+        inside = [word]
+        if os.path.isdir(word) and word not in (STDIN, *shipped_names()):
+            inside = [str(path) for path in sorted(Path(word).rglob("*.dsf"))]
+        if not inside:
+            from dsfc.diagnostics.file_error import file_error
+
+            raise file_error(word, "no .dsf file in this folder")
+        for path in inside:
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
 def spec_text(spec: str) -> SpecText:
     """Returns the parsed text of a SPEC; `-` is standard input, its bases in the current folder.
 
@@ -49,8 +77,6 @@ def with_tree(spec: str, tree: Spec) -> SpecText:
     Raises:
         DiagnosticError: E-FILE.
     """
-    from pathlib import Path
-
     from dsfc.api.locate import Place, locate
     from dsfc.api.pipeline import SpecText
 

@@ -6,6 +6,25 @@ from typing import IO, Any
 
 import click
 
+WIDEST = 44
+"""Columns of an example beside which it is told what it does."""
+
+
+class WithExamples(click.Command):
+    """A command whose help ends with examples, and with what else to read."""
+
+    examples: tuple[tuple[str, str], ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples."""
+        with formatter.section("Examples"):
+            formatter.write_dl(self.examples, col_max=WIDEST)
+
+
+def examples(*listed: tuple[str, str]) -> type[WithExamples]:
+    """Returns the class of a command with examples, each a command line and what it does."""
+    return type("WithTheseExamples", (WithExamples,), {"examples": listed})
+
 
 class WrongUsage(click.UsageError):
     """A usage error that says in its first line what to change (exit code 2)."""

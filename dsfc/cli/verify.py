@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from dsfc.cli.colours import coloured
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.progress import progress
@@ -73,7 +74,7 @@ def verify(
 
         click.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
-        click.echo(report.render(), nl=False)
+        click.echo(coloured(report.render()), nl=False)
     ctx.exit(0 if report.kept else 1)
 
 
@@ -88,5 +89,5 @@ def _prove(target: str, mixer: str | None, backend: str, form: str) -> int:
 
         click.echo(json.dumps(proofs.to_json(), ensure_ascii=False, indent=2))
     else:
-        click.echo(proofs.render(), nl=False)
+        click.echo(coloured(proofs.render()), nl=False)
     return 0 if proofs.kept else 1

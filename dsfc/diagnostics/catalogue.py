@@ -44,12 +44,14 @@ from dsfc.diagnostics.shape_codes import (
     ShapeOuter,
     ShapeState,
     ShapeSum,
+    WideOutput,
 )
-from dsfc.diagnostics.syntax_codes import Character, Keyword, Limit, SyntaxProblem
+from dsfc.diagnostics.syntax_codes import BadPaper, Character, Keyword, Limit, SyntaxProblem
 from dsfc.diagnostics.time_codes import (
     CacheNote,
     FlowRule,
     Future,
+    IdleIndex,
     Lag,
     LagPower,
     MaxPlus,
@@ -73,14 +75,14 @@ from dsfc.diagnostics.tool_codes import (
 )
 
 _CLASSES: tuple[type[Diagnostic], ...] = (
-    SyntaxProblem, Character, Keyword, Limit,
+    SyntaxProblem, Character, Keyword, Limit, BadPaper,
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
-    ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus, LagPower,
-    FlowRule, CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly,
-    NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
-    NotLifted, NoReport,
+    ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
+    LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
+    Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
+    Conversion, CertificateFormat, NotLifted, NoReport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -121,6 +123,7 @@ __all__ = [
     "CODES",
     "Arguments",
     "AxisTwice",
+    "BadPaper",
     "BadUse",
     "Base",
     "CacheNote",
@@ -138,6 +141,7 @@ __all__ = [
     "FileProblem",
     "FlowRule",
     "Future",
+    "IdleIndex",
     "Initialiser",
     "Juxtaposition",
     "Keyword",
@@ -173,6 +177,7 @@ __all__ = [
     "UnknownName",
     "Unsupported",
     "WhichMixer",
+    "WideOutput",
     "examples",
     "explain",
 ]

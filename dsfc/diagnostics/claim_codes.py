@@ -51,7 +51,7 @@ class ClaimRefuted(Diagnostic):
     """A claim does not hold: there is a point at which it was executed and failed.
 
     The point has rational inputs and parameters, in the ranges that are declared. What was
-    executed there, with exact numbers or proven bounds, stands in the message. A predicate about
+    executed there is in the message, with exact numbers or proven bounds. A predicate about
     the derived system itself (`class`, `finite`) is refuted by that system.
 
     ```dsf wrong

@@ -155,7 +155,7 @@ class Declaration(Diagnostic):
 class Initialiser(Diagnostic):
     """An initialiser cannot be worked out when the module is made.
 
-    After `=` stands a constant expression over sizes, constants and `iota[n]`; after `~` it may
+    A constant expression over sizes, constants and `iota[n]` follows `=`; after `~` it may
     also draw: `uniform(a, b)`, `normal(mean, deviation)`, `log_uniform(a, b)`,
     `orthogonal_chi(scale)`, or take the last values of a sequence along an axis:
     `legs_frequency[n](size)`, `legs_low_rank[n](size)`. The values are finite, and those that
@@ -231,7 +231,7 @@ class Constant(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoOutput(Diagnostic):
-    """A mixer without output is compiled.
+    """The mixer to compile defines no output `y`.
 
     The output of a mixer is the definition called `y`. A mixer without one is a base for others,
     as `qkv` is.
@@ -260,5 +260,5 @@ class NoOutput(Diagnostic):
 
     code: ClassVar[str] = "E-NO-OUTPUT"
     stage: ClassVar[Stage] = Stage.COMPILE
-    template: ClassVar[str] = "mixer `{mixer}` defines no `y`; it can be extended but not compiled"
+    template: ClassVar[str] = "mixer `{mixer}` defines no `y`; write `y = …`, or extend it"
     mixer: str

@@ -38,14 +38,15 @@ class NameClash(Diagnostic):
     """
 
     code: ClassVar[str] = "E-NAME"
-    template: ClassVar[str] = "`{name}` is {role} and cannot be defined again"
+    template: ClassVar[str] = "`{name}` is {role} and cannot be defined again; {repair}"
     name: str
     role: str
+    repair: str = "choose another name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownName(Diagnostic):
-    """A name is used that nothing defines.
+    """The text uses a name that nothing defines.
 
     Names are inputs, parameters, buffers, states, constants, functions and definitions of the
     mixer and of those it extends, axes (in brackets), and the primitives of the language.
@@ -285,7 +286,7 @@ class Arguments(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplexValue(Diagnostic):
-    """A complex value stands where a real one is needed, or the other way round.
+    """A value is complex where a real one is needed, or the other way round.
 
     The output is real, and so are inputs and the arguments of most functions. Take `Re(x)`,
     `Im(x)` or `abs(x)`. A state with complex values says so: `state x : n complex`.

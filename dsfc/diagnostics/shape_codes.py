@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dsfc.diagnostics.report import Diagnostic
+from dsfc.diagnostics.report import Diagnostic, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,15 @@ class ShapeAdd(Diagnostic):
     """
 
     code: ClassVar[str] = "E-SHAPE-ADD"
-    template: ClassVar[str] = "cannot add axes {left} and {right}; broadcast with `⊗ ones[…]`"
+    template: ClassVar[str] = "cannot add axes {left} and {right}; {repair}"
     left: str
     right: str
+    repair: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeMul(Diagnostic):
-    """The factors of `*` have axes of which neither set contains the other.
+    """Neither factor of `*` has all axes of the other.
 
     `*` and `/` are elementwise: the axes of one side contain those of the other. Gates and decays
     may be smaller than what they scale.
@@ -68,12 +69,13 @@ class ShapeMul(Diagnostic):
     code: ClassVar[str] = "E-SHAPE-MUL"
     template: ClassVar[str] = (
         "`*` is elementwise, but `{left}` has {left_axes} and `{right}` has {right_axes};"
-        " for the outer product write `⊗`"
+        " for the outer product write `⊗`{instead}"
     )
     left: str
     left_axes: str
     right: str
     right_axes: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +102,9 @@ class ShapeOuter(Diagnostic):
     """
 
     code: ClassVar[str] = "E-SHAPE-OUTER"
-    template: ClassVar[str] = (
-        "`⊗` needs different axes, but both sides have {shared}; elementwise is `*`"
-    )
+    template: ClassVar[str] = "`⊗` needs different axes, but both sides have {shared}; {repair}"
     shared: str
+    repair: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +138,12 @@ class ShapeDot(Diagnostic):
     code: ClassVar[str] = "E-SHAPE-DOT"
     template: ClassVar[str] = (
         "`·` contracts the one axis both sides share, but {left_axes} and {right_axes} "
-        "share {shared}; write `sum[axis](a * b)`"
+        "share {shared}; {repair}"
     )
     left_axes: str
     right_axes: str
     shared: str
+    repair: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +170,16 @@ class ShapeMap(Diagnostic):
     """
 
     code: ClassVar[str] = "E-SHAPE-MAP"
-    template: ClassVar[str] = "`{map}` takes {takes}, but got {got}"
+    template: ClassVar[str] = "`{map}` takes {takes}, but got {got}{instead}"
     map: str
     takes: str
     got: str
+    instead: str = ""
+
+    @property
+    def subject(self) -> str | None:
+        """Where the declaration of the argument is to be changed: that declaration."""
+        return self.instead if self.got == "{}" and self.instead else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,9 +205,10 @@ class Juxtaposition(Diagnostic):
     """
 
     code: ClassVar[str] = "E-JUXTA"
-    template: ClassVar[str] = "`{name}` is not a map; for a product write {product}"
+    template: ClassVar[str] = "`{name}` is {what}{repair}"
     name: str
-    product: str = "`*`, `·` or `⊗`"
+    what: str = "not a map"
+    repair: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,9 +262,12 @@ class ShapeDiv(Diagnostic):
     """
 
     code: ClassVar[str] = "E-SHAPE-DIV"
-    template: ClassVar[str] = "the divisor has {right_axes}, which is not within {left_axes}"
+    template: ClassVar[str] = (
+        "the divisor has {right_axes}, which is not within {left_axes}; {repair}"
+    )
     left_axes: str
     right_axes: str
+    repair: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +296,48 @@ class ShapeState(Diagnostic):
     """
 
     code: ClassVar[str] = "E-SHAPE-STATE"
-    template: ClassVar[str] = "the update of `{state}` has axes {got}, but `{state}` has {has}"
+    template: ClassVar[str] = (
+        "the update of `{state}` has axes {got}, but `{state}` has {has}{instead}"
+    )
     state: str
     got: str
     has: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WideOutput(Diagnostic):
+    """The output has all axes of a matrix state (a note, not an error).
+
+    Each token then has as many outputs as the state has entries. Mostly a query was to be
+    contracted with the state, which `·` does and `*` does not.
+
+    ```dsf wrong
+    mixer wide extends qkv {
+      state S : h × n × p
+      S = S[i-1] + k ⊗ v
+      y = q * S
+    }
+    ```
+
+    Contracted:
+
+    ```dsf right
+    mixer wide extends qkv {
+      state S : h × n × p
+      S = S[i-1] + k ⊗ v
+      y = q · S
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "N-OUTPUT"
+    severity: ClassVar[Severity] = Severity.NOTE
+    template: ClassVar[str] = (
+        "`{output}` has the axes {axes}, all those of the state `{state}`; to sum over an axis "
+        "write `·` or {sums}"
+    )
+    output: str
+    axes: str
+    state: str
+    sums: str

@@ -71,9 +71,10 @@ class Character(Diagnostic):
 
     code: ClassVar[str] = "E-CHAR"
     stage: ClassVar[Stage] = Stage.PARSE
-    template: ClassVar[str] = "{character} cannot be used here"
+    template: ClassVar[str] = "{character} cannot be used here{instead}"
     nearest_phrase: ClassVar[str] = "; write `{}`"
     character: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class Keyword(Diagnostic):
     """A word of the language is used as a name.
 
     Reserved are `mixer modifier extends dims heads each input param buffer state abstract const by
-    use on claim when and complex positive nonneg unit nonzero backward`.
+    use on claim when and paper complex positive nonneg unit nonzero backward`.
 
     ```dsf wrong
     mixer reserved {
@@ -115,7 +116,7 @@ class Keyword(Diagnostic):
 class Limit(Diagnostic):
     """The spec is larger than the compiler promises to handle in bounded time and memory.
 
-    All bounds stand in `dsfc.limits.Limits`, far above what a mixer needs; a caller from Python may
+    `dsfc.limits.Limits` lists all bounds, far above what a mixer needs; a caller from Python may
     pass other ones.
 
     ```dsf wrong
@@ -143,3 +144,39 @@ class Limit(Diagnostic):
     what: str
     size: str
     bound: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadPaper(Diagnostic):
+    """A `paper` has an author, a year, a title or an identifier that no paper can have.
+
+    Authors are family names with commas between them, `et al.` behind the last where there are
+    more. An identifier is one of arXiv, a DOI, or the address of a page; it is checked by its form.
+
+    ```dsf wrong
+    mixer mine {
+      paper "Gu, Dao", 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces",
+        arXiv "2312.752"
+      dims d
+      input u : d
+      y = 2 * u
+    }
+    ```
+
+    Behind year and month arXiv has four digits, or five since 2015:
+
+    ```dsf right
+    mixer mine {
+      paper "Gu, Dao", 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces",
+        arXiv "2312.00752"
+      dims d
+      input u : d
+      y = 2 * u
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-PAPER"
+    stage: ClassVar[Stage] = Stage.PARSE
+    template: ClassVar[str] = "{problem}"
+    problem: str

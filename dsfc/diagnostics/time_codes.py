@@ -81,7 +81,7 @@ class StateNow(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Future(Diagnostic):
-    """A later value of a stream is read.
+    """An expression reads a later value of a stream.
 
     A mixer is causal unless it says otherwise by a `backward` state or a sum over `j > i`.
 
@@ -106,9 +106,11 @@ class Future(Diagnostic):
 
     code: ClassVar[str] = "E-FUTURE"
     template: ClassVar[str] = (
-        "`{reference}` reads the future; only a `backward` state or `sum[j > i]` may"
+        "`{reference}` reads the future; the past is `{past}`, and only a `backward` state or "
+        "`sum[j > i]` may look ahead"
     )
     reference: str
+    past: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +224,7 @@ class NonlinearState(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaxPlus(Diagnostic):
-    """A state that is a maximum of its own past has another form than `m = max(m[i-1] + a, w)`.
+    """A maximum over the past does not have the form `m = max(m[i-1] + a, w)`.
 
     Neither `a` nor `w` depends on `m`; its past is not multiplied, nothing but `max` is applied to
     it, and it does not run backward. It is read at `i` and `i-1`, and no filter reads it. Before
@@ -331,6 +333,38 @@ class FlowRule(Diagnostic):
     template: ClassVar[str] = "the flow of `{state}`: {problem}"
     state: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleIndex(Diagnostic):
+    """A sum over tokens reads nothing at the token it sums over (a note, not an error).
+
+    A name without an index is its value at the present token: in `sum[j ≤ i](v)` all summands are
+    equal, so that the sum is v times the number of tokens so far. A value at token j is `v[j]`.
+
+    ```dsf wrong
+    mixer total extends qkv {
+      y = sum[j ≤ i](k · q * v)
+    }
+    ```
+
+    With the index:
+
+    ```dsf right
+    mixer total extends qkv {
+      y = sum[j ≤ i](k[j] · q * v[j])
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "N-INDEX"
+    severity: ClassVar[Severity] = Severity.NOTE
+    template: ClassVar[str] = (
+        "nothing in this sum is read at token `{index}`; `{stream}` is its present value, at token "
+        "`{index}` it is `{stream}[{index}]`"
+    )
+    index: str
+    stream: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

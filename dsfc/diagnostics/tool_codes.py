@@ -44,7 +44,7 @@ class Unsupported(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurrentOnly(Diagnostic):
-    """A mixer has no form but one token after another, and a faster one was asked for.
+    """The mixer runs only token by token, and `--require-parallel` forbids that.
 
     Every system of finite states runs in mode `recurrent`. Where its states read each other, its
     decays may be 0 or negative, or a full matrix depends on the token, there is no mode that
@@ -75,7 +75,7 @@ class RecurrentOnly(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoStep(Diagnostic):
-    """A module is to go on from a state, and its mixer reads tokens to come.
+    """A module was asked to continue from a state, but its mixer reads later tokens.
 
     A state holds what came before. Where a state of the mixer runs backwards in time, or a sum
     without a finite state runs over tokens to come, each output needs the tokens behind it too: no
@@ -135,7 +135,7 @@ class FileProblem(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwrite(Diagnostic):
-    """A file stands where the module would be written.
+    """The file to write exists, and dsfc may not replace it.
 
     `compile` replaces a file only if dsfc wrote it and nobody has edited it since. Anything else
     is kept, unless `--force` is given. A symbolic link is never written through.
@@ -186,7 +186,7 @@ class UnknownBackend(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhichMixer(Diagnostic):
-    """A text does not say which of its mixers is meant.
+    """The text has several mixers, or none of the name that was given.
 
     Without `--mixer NAME` the mixer named like the file is taken, or the only one in the text.
 

@@ -30,12 +30,14 @@ class Identity:
         version: of dsfc.
         source: file name of the spec, without folders.
         stem: what the namespaces of the mixer's modules begin with.
+        papers: that the spec names, each in a line.
     """
 
     spec: str
     version: str
     source: str
     stem: str
+    papers: tuple[str, ...] = ()
 
     def namespace(self, text: str) -> str:
         """Returns the namespace of the operators of a module.

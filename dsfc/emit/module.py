@@ -22,6 +22,7 @@ from dsfc.emit.backend import Backend, Identity, load_backend
 from dsfc.emit.names import class_name, file_name, identifier
 from dsfc.expr.json import encode
 from dsfc.fused.ir import FusedPlan
+from dsfc.papers import Paper
 from dsfc.plan.ir import Plan
 from dsfc.source import NOWHERE
 
@@ -90,7 +91,13 @@ class Origin:
     untouched: bool
 
 
-def emit(fused: FusedPlan, backend: str, source: str, beside: bool = False) -> ModuleText:
+def emit(
+    fused: FusedPlan,
+    backend: str,
+    source: str,
+    beside: bool = False,
+    papers: tuple[Paper, ...] = (),
+) -> ModuleText:
     """Returns the module of a plan.
 
     The namespace of its operators holds a hash of the text itself, so that two versions live side
@@ -101,6 +108,7 @@ def emit(fused: FusedPlan, backend: str, source: str, beside: bool = False) -> M
         backend: name of the backend.
         source: file name of the spec, for the header.
         beside: whether the runtime is a file of its own, beside the module.
+        papers: that the spec names, for the module's docstring.
 
     Raises:
         DiagnosticError: E-BACKEND.
@@ -111,7 +119,9 @@ def emit(fused: FusedPlan, backend: str, source: str, beside: bool = False) -> M
     rename = identifiers(plan, backend)
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
-    identity = Identity(digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_")
+    identity = Identity(
+        digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_", tuple(map(str, papers))
+    )
     body, namespace = target.render(fused, identity, rename, cls, function, beside)
     runtime = RuntimeFile(*target.runtime_file(fused)) if beside else None
     audit(body, target.runtime(fused), None if runtime is None else Path(runtime.name).stem)

@@ -27,6 +27,21 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """Every token before the present one, and the present one too if it is to be.
+
+    Attributes:
+        var: the index that stands for such a token.
+        own: whether the present token is one of them.
+        text: as written, `j < i`.
+    """
+
+    var: str
+    own: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """`a < b <= c`, at every token and every index.
 
@@ -34,18 +49,20 @@ class Comparison:
         operands: one more than relations.
         relations: the k-th stands between operands k and k + 1.
         texts: the operands as written.
+        earlier: the tokens that an index of the operands stands for, at each of which it holds.
     """
 
     operands: tuple[Expr, ...]
     relations: tuple[Relation, ...]
     texts: tuple[str, ...]
+    earlier: Earlier | None = None
 
     def text(self) -> str:
         """The comparison as written."""
         out = self.texts[0]
         for relation, text in zip(self.relations, self.texts[1:], strict=True):
             out += f" {relation} {text}"
-        return out
+        return out if self.earlier is None else f"{out} for {self.earlier.text}"
 
 
 class PredicateName(StrEnum):

@@ -15,19 +15,22 @@ from dsfc.language_server.document import Document
 from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope, unit_named
 from dsfc.language_server.names import Kind
+from dsfc.language_server.words import BACKSLASH, MEANINGS
 from dsfc.mixer.library import Home
 from dsfc.mixer.reserved_names import FORMS
+from dsfc.papers import Register
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.expected import expected
 from dsfc.syntax.format import format_header, format_item
 from dsfc.syntax.grammar import reserved
-from dsfc.syntax.letters import is_legal, unfold
+from dsfc.syntax.letters import fold, is_legal, unfold
 from dsfc.syntax.lex import KEYWORDS
 
 _UNIT = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+(\w+)", re.MULTILINE)
 _NEW = re.compile(r"\b(?:mixer|modifier|const|dims|input|param|buffer|state|abstract)\b[^=:\n]*\Z")
 _AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
+_CITED = re.compile(r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*",\s*\Z')
 _SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
 
 
@@ -40,6 +43,7 @@ class Sort(Enum):
     FUNCTION = "function"
     MIXER = "mixer"
     MODIFIER = "modifier"
+    SIGN = "a letter or operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +64,49 @@ class Completion:
 
 
 def word_at(source: Source, offset: int) -> Span:
-    """Returns the part of a word that stands before an offset; empty where there is none."""
+    """Returns the part of a word that stands before an offset; empty where there is none.
+
+    A backslash before it is a part of it.
+    """
     start = offset
     while start > 0 and is_legal(source.text[start - 1]):
         start -= 1
-    return source.span(start, offset)
+    return source.span(start - source.text.endswith("\\", 0, start), offset)
 
 
 def complete(document: Document, offset: int) -> tuple[Completion, ...]:
     """Returns what may be written at an offset, in place of the word begun there.
 
     Keywords are those that the grammar takes after what stands before in the same item. Names are
-    those of the mixer and its bases, of the last text that could be parsed.
+    those of the mixer and its bases, of the last text that could be parsed. Behind a backslash the
+    letters and signs are offered by their names in LaTeX, in comments too.
     """
     source = document.source
-    start = word_at(source, offset).start
+    word = word_at(source, offset)
+    if word.text.startswith("\\"):
+        return tuple(_signs())
+    start = word.start
     kinds = expected(source, start, document.library.limits)
     completions = [
-        Completion(word, Sort.KEYWORD, "", word)
+        Completion(keyword, Sort.KEYWORD, MEANINGS.get(keyword, ""), keyword)
         for kind in sorted(kinds & KEYWORDS)
-        for word in reserved(kind)
+        for keyword in reserved(kind)
     ]
     if "NAME" in kinds:
         completions += _names(document, source.text[:start])
     return tuple(dict.fromkeys(completions))
 
 
+def _signs() -> Iterator[Completion]:
+    for name, sign in BACKSLASH.items():
+        detail = MEANINGS.get(sign) or f"the letter of `{fold(sign)}`"
+        yield Completion(sign, Sort.SIGN, detail, f"\\{name}")
+
+
 def _names(document: Document, before: str) -> Iterator[Completion]:
+    if _CITED.search(before):
+        yield from (Completion(r.value, Sort.KEYWORD, "keeps papers", r.value) for r in Register)
+        return
     line = before.rsplit("\n", 1)[-1]
     after = _AFTER.search(line)
     word = None if after is None else after.group(1)

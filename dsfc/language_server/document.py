@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, in_order
+from dsfc.language_server.pieces import Piece, pieces
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Home, Library
 from dsfc.mixer.resolve import resolve
@@ -52,6 +53,22 @@ class Document:
         return self.library.home(self.spec)
 
     @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What can be read of this very text, whether it has mistakes or not."""
+        if self.parsed:
+            return (Piece(0, len(self.source.text), self.spec),)
+        return pieces(self.source, self.library.limits)
+
+    def unit_before(self, offset: int) -> ast.Unit | None:
+        """Returns the mixer or modifier whose text begins last before an offset, None above all."""
+        read = self.pieces
+        for piece in reversed(read[: bisect_right(read, offset, key=lambda piece: piece.start)]):
+            for unit in reversed(piece.spec.units):
+                if piece.start + unit.span.start <= offset:
+                    return unit
+        return None
+
+    @property
     def path(self) -> Path:
         """The file of the text."""
         return Path(self.source.name)
@@ -72,7 +89,7 @@ def document(source: Source, library: Library, before: Document | None = None) -
         guessed, problems = _typed(e.spec, library, {})
         return Document(source, e.spec, False, e.beside(problems), guessed, library)
     except DiagnosticError as e:
-        known = _without(source, e.diagnostics, library) if before is None else before.spec
+        known = _begun(source, library) if before is None else before.spec
         typed = {} if before is None else before.typed
         return Document(source, known, False, e.diagnostics, typed, library)
     known_typed = {} if before is None or before.library is not library else before.typed
@@ -80,20 +97,10 @@ def document(source: Source, library: Library, before: Document | None = None) -
     return Document(source, spec, True, in_order(problems), MappingProxyType(typed), library)
 
 
-def _without(source: Source, mistakes: Iterable[Diagnostic], library: Library) -> ast.Spec:
-    """The tree of a text whose lines with mistakes are left empty: names to begin with."""
-    lines = source.text.split("\n")
-    for mistake in mistakes:
-        number = mistake.span.line - 1
-        # What is unfinished is found at the token behind it, which may begin a later line.
-        unfinished = not lines[number][: mistake.span.column - 1].strip()
-        above = max((k for k in range(number) if lines[k].strip()), default=number)
-        for k in {number, above} if unfinished else {number}:
-            lines[k] = re.sub(r"[^{}]", " ", lines[k])
-    try:
-        return parse(Source(source.name, "\n".join(lines)), library.limits)
-    except DiagnosticError:
-        return ast.Spec((), (), source.span())
+def _begun(source: Source, library: Library) -> ast.Spec:
+    """The tree of what can be read of a text with mistakes: names to begin with."""
+    read = pieces(source, library.limits)
+    return ast.Spec(tuple(unit for piece in read for unit in piece.spec.units), (), source.span())
 
 
 def _typed(

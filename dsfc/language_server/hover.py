@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from dsfc.expr.table import SPELLINGS, TABLE
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
+from dsfc.language_server.words import word_of_language
 from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
 from dsfc.mixer.reserved_names import FORMS
 from dsfc.mixer.resolve import resolve
+from dsfc.papers import Paper
 from dsfc.resource_limits import Expired, Watch
 from dsfc.source import Span
 from dsfc.structure.classify import classify
@@ -28,6 +31,7 @@ from dsfc.syntax.format import format_header, format_item
 PATIENCE = 2.0
 """Seconds of a core that deriving a mixer may take before what is known is shown without it."""
 
+_PROSE = re.compile(r"([\\*_`$\[\]<>|])")
 _WORDS = {TIME: "the present token", FIRST: "1 at the first token of a sequence, else 0"}
 
 
@@ -40,11 +44,18 @@ class Hover:
 
 
 def hover(document: Document, offset: int) -> Hover | None:
-    """Returns what is known of the name at an offset, None where there is none.
+    """Returns what is known of the name or word at an offset, None where there is none.
 
     A name shows its declaration and its shape, a mixer its matrices Λ, B, C, D and its structure
-    class, a modifier its text, a function of the language its meaning.
+    class, a modifier its text, a function, keyword or operator of the language its meaning, a paper
+    its reference with a link.
     """
+    cited = _cited(document.spec, offset) if document.parsed else None
+    if cited is not None:
+        return Hover(cited.span, _reference(cited.paper))
+    word = word_of_language(document, offset)
+    if word is not None:
+        return Hover(word[0], f"`{word[0].text}`: {word[1]}")
     occurrence = occurrence_at(document.spec, offset) if document.parsed else None
     if occurrence is None:
         return None
@@ -75,6 +86,26 @@ def _shown(document: Document, occurrence: Occurrence) -> str | None:
         case Kind.NAME:
             return _name(document, occurrence) or _of_language(occurrence.name)
     return _of_language(occurrence.name)
+
+
+def _cited(spec: ast.Spec, offset: int) -> ast.Citation | None:
+    """The paper whose item an offset lies in."""
+    items = (item for unit in spec.units for item in unit.items)
+    return next(
+        (
+            item
+            for item in items
+            if isinstance(item, ast.Citation) and item.span.start <= offset <= item.span.end
+        ),
+        None,
+    )
+
+
+def _reference(paper: Paper) -> str:
+    """A paper with a link to where it is kept."""
+    kept = paper.identifier
+    shown = _PROSE.sub(r"\\\1", str(paper))
+    return shown if kept is None else f"{shown}\n\n<{kept.link}>"
 
 
 def _of_language(name: str) -> str | None:
@@ -115,9 +146,11 @@ def _unit(document: Document, owner: Owner) -> str:
     head = _code(format_header(unit))
     try:
         with Watch(PATIENCE).watching():
-            system = derive(resolve(owner.home.spec, unit.name.text, document.library))
+            mixer = resolve(owner.home.spec, unit.name.text, document.library)
+            system = derive(mixer)
             structure, form = classify(system), kronecker_form(system)
-        return f"{head}\n\nclass: {structure.title}\n\n{_code(form, 'text')}"
+        known = f"class: {structure.title}\n\n{_code(form, 'text')}"
+        return "\n\n".join([head, *map(_reference, mixer.papers), known])
     except Expired:
         return f"{head}\n\nnot derived in {PATIENCE:g} s; `dsfc show` has more time for it"
     except DiagnosticError as e:

@@ -128,6 +128,8 @@ class _Unit:
                 yield from map(self._of, item.targets)
             case ast.Claim():
                 yield from self._claim(item)
+            case ast.Citation() if item.register is not None:
+                yield Occurrence(item.register.text, item.register, Kind.WORD, self._unit)
 
     def _claim(self, item: ast.Claim) -> Iterator[Occurrence]:
         match item.relation:
@@ -140,7 +142,11 @@ class _Unit:
             case relation:
                 yield from self._expr(relation, {}, claimed=True)
         for condition in item.when:
-            yield from self._expr(condition, {}, claimed=True)
+            over = condition.over if isinstance(condition, ast.Relation) else None
+            bound = {} if over is None else dict(_bindings((over,), {}))
+            yield from self._expr(condition, bound, claimed=True)
+            if over is not None:
+                yield from self._expr(over, bound)
 
     def _local(self, name: str, span: Span, binder: Span) -> Occurrence:
         return Occurrence(name, span, Kind.LOCAL, self._unit, span == binder, self._item, binder)

@@ -1,8 +1,7 @@
 """Another name for one thing, at every place where it stands, in every file that shares it.
 
-A mixer and those that extend it share their names: an override takes the place of what it
-overrides. So a name is renamed in the first base that mentions it and in all that extend that one,
-in the folder of the text. What cannot be done everywhere is refused, with the reason.
+A name is renamed in the first base that mentions it and in all that extend that one, in the folder
+of the text. What cannot be done everywhere is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from dsfc.api.locate import SUFFIX
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import SPELLINGS
 from dsfc.language_server.document import Document, document
 from dsfc.language_server.edits import Edit, applied
-from dsfc.language_server.lookup import Owner, chain, unit_named
+from dsfc.language_server.lookup import unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at, occurrences
+from dsfc.language_server.references import family, heirs, mentions, texts_beside
 from dsfc.mixer.reserved_names import FORMS, OUTPUT
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
@@ -27,7 +26,6 @@ from dsfc.syntax.grammar import reserved
 from dsfc.syntax.letters import fold, is_legal
 from dsfc.syntax.lex import KEYWORDS
 from dsfc.syntax.parse import parse
-from dsfc.syntax.read import read_source
 
 
 class Refused(Exception):
@@ -59,7 +57,8 @@ def rename(
             in the folder; or a text would have a mistake more.
     """
     texts = {
-        spec.span.source.name: spec for spec in (*_beside(document), *open_texts, document.spec)
+        spec.span.source.name: spec
+        for spec in (*texts_beside(document), *open_texts, document.spec)
     }
     document = replace(document, library=document.library.holding(texts.values()))
     occurrence = _asked(document, offset)
@@ -88,7 +87,7 @@ def _asked(document: Document, offset: int) -> Occurrence:
         raise Refused(f"`{occurrence.span.text}` is a word of the language")
     if occurrence.kind in (Kind.MIXER, Kind.MODIFIER):
         _check_unit(document, occurrence)
-    elif occurrence.kind is Kind.NAME and not _family(document, occurrence):
+    elif occurrence.kind is Kind.NAME and not family(document, occurrence):
         raise Refused(f"`{occurrence.span.text}` is not declared or defined in a spec")
     return occurrence
 
@@ -139,48 +138,18 @@ def _of_name(
     document: Document, occurrence: Occurrence, new: str, texts: Collection[ast.Spec]
 ) -> Iterator[Occurrence]:
     """The places of a name in the first base that mentions it, and in all that extend that one."""
-    root = _family(document, occurrence)[-1].unit
+    root = family(document, occurrence)[-1].unit
     source = root.span.source
     if not any(root is unit for spec in texts for unit in spec.units):
         where = Path(source.name).name
         raise Refused(f"`{occurrence.span.text}` comes from {where}, which is not in this folder")
     if isinstance(root, ast.ModifierUnit):
         _check_made(root, occurrence.name, texts)
-    for spec in texts:
-        there = replace(document, source=spec.span.source, spec=spec)
-        for unit in spec.units:
-            if any(owner.unit is root for owner in chain(there, unit)):
-                if any(o.name == new for o in occurrences(ast.Spec((unit,)))):
-                    raise Refused(f"`{new}` stands in `{unit.name}`")
-                _check_modifiers(there, unit, (occurrence.name, new))
-                yield from _mentions(unit, occurrence.name)
-
-
-def _family(document: Document, occurrence: Occurrence) -> tuple[Owner, ...]:
-    """The units that share a name, nearest first; none where none introduces it."""
-    owners = [
-        (owner, _mentions(owner.unit, occurrence.name))
-        for owner in chain(document, occurrence.unit)
-    ]
-    if not any(o.introduces for _, said in owners for o in said):
-        return ()
-    return tuple(owner for owner, said in owners if said)
-
-
-def _mentions(unit: ast.Unit, name: str) -> list[Occurrence]:
-    mentioned = occurrences(ast.Spec((unit,)))
-    return [o for o in mentioned if o.name == name and o.kind is Kind.NAME]
-
-
-def _beside(document: Document) -> Iterator[ast.Spec]:
-    """The other texts of the folder that can be parsed; none beside a text without a file."""
-    if document.library.folder is None:
-        return
-    for file in sorted(document.path.parent.glob(f"*{SUFFIX}")):
-        try:
-            yield parse(read_source(file, limits=document.library.limits), document.library.limits)
-        except DiagnosticError:
-            continue  # nothing can be read out of it, and so nothing be changed in it
+    for there, unit in heirs(document, root, texts):
+        if any(o.name == new for o in occurrences(ast.Spec((unit,)))):
+            raise Refused(f"`{new}` stands in `{unit.name}`")
+        _check_modifiers(there, unit, (occurrence.name, new))
+        yield from mentions(unit, occurrence.name)
 
 
 def _check_modifiers(document: Document, unit: ast.Unit, names: Collection[str]) -> None:

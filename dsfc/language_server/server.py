@@ -21,11 +21,16 @@ from dsfc.language_server.complete import Completion, Sort, complete, word_at
 from dsfc.language_server.document import Document
 from dsfc.language_server.edits import Edit, fixes, formatted
 from dsfc.language_server.findings import Finding, findings
+from dsfc.language_server.highlight import Mark, Role, highlight
+from dsfc.language_server.hints import hints
 from dsfc.language_server.hover import hover
 from dsfc.language_server.lookup import definitions
 from dsfc.language_server.positions import Units, offset, position
+from dsfc.language_server.references import references
 from dsfc.language_server.rename import Refused, renamable, rename
+from dsfc.language_server.signature import signature
 from dsfc.language_server.stream import Bounded
+from dsfc.language_server.symbols import Symbol, SymbolKind, symbols
 from dsfc.language_server.workspace import Workspace
 from dsfc.source import Source, Span
 
@@ -39,7 +44,26 @@ _KINDS = {
     Sort.FUNCTION: lsp.CompletionItemKind.Function,
     Sort.MIXER: lsp.CompletionItemKind.Class,
     Sort.MODIFIER: lsp.CompletionItemKind.Interface,
+    Sort.SIGN: lsp.CompletionItemKind.Text,
 }
+
+_SYMBOLS = {
+    SymbolKind.MIXER: lsp.SymbolKind.Class,
+    SymbolKind.MODIFIER: lsp.SymbolKind.Interface,
+    SymbolKind.AXIS: lsp.SymbolKind.TypeParameter,
+    SymbolKind.INPUT: lsp.SymbolKind.Field,
+    SymbolKind.PARAM: lsp.SymbolKind.Property,
+    SymbolKind.BUFFER: lsp.SymbolKind.Property,
+    SymbolKind.STATE: lsp.SymbolKind.Struct,
+    SymbolKind.ABSTRACT: lsp.SymbolKind.Function,
+    SymbolKind.CONST: lsp.SymbolKind.Constant,
+    SymbolKind.DEFINITION: lsp.SymbolKind.Variable,
+    SymbolKind.FUNCTION: lsp.SymbolKind.Function,
+    SymbolKind.USE: lsp.SymbolKind.Interface,
+    SymbolKind.CLAIM: lsp.SymbolKind.Event,
+}
+
+_LEGEND = lsp.SemanticTokensLegend([role.value for role in Role], [mark.value for mark in Mark])
 
 
 def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
@@ -106,12 +130,20 @@ class _Server:
             lsp.TEXT_DOCUMENT_DID_CLOSE: (self._closed, None),
             lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: (self._files_changed, None),
             lsp.TEXT_DOCUMENT_HOVER: (self._hover, None),
-            lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, None),
+            lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, lsp.CompletionOptions(["\\"])),
             lsp.TEXT_DOCUMENT_DEFINITION: (self._definition, None),
             lsp.TEXT_DOCUMENT_FORMATTING: (self._format, None),
             lsp.TEXT_DOCUMENT_RENAME: (self._rename, None),
             lsp.TEXT_DOCUMENT_PREPARE_RENAME: (self._renamable, None),
             lsp.TEXT_DOCUMENT_CODE_ACTION: (self._fixes, quick),
+            lsp.TEXT_DOCUMENT_REFERENCES: (self._references, None),
+            lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (self._symbols, None),
+            lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: (self._highlight, _LEGEND),
+            lsp.TEXT_DOCUMENT_INLAY_HINT: (self._hints, None),
+            lsp.TEXT_DOCUMENT_SIGNATURE_HELP: (
+                self._signature,
+                lsp.SignatureHelpOptions(["(", "[", ","]),
+            ),
         }
 
     # Texts
@@ -183,6 +215,62 @@ class _Server:
         spans = () if document is None else definitions(document, at)
         return [lsp.Location(_uri(span.source.name), self._range(span)) for span in spans]
 
+    def _references(self, params: lsp.ReferenceParams) -> list[lsp.Location]:
+        document, at = self._asked(params)
+        if document is None:
+            return []
+        introduced = params.context.include_declaration
+        spans = references(document, at, self._workspace.specs(), introduced)
+        return [lsp.Location(_uri(span.source.name), self._range(span)) for span in spans]
+
+    def _symbols(self, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+        document = self._workspace.get(_name(params.text_document.uri))
+        return [] if document is None else [self._symbol(symbol) for symbol in symbols(document)]
+
+    def _highlight(self, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
+        """Each word by its distance from the one before, as the protocol has it."""
+        document = self._workspace.get(_name(params.text_document.uri))
+        roles, marks = list(Role), list(Mark)
+        data: list[int] = []
+        row = last = 0
+        for word in () if document is None else highlight(document):
+            line, column = position(word.span.source, word.span.start, self._units)
+            bits = sum(1 << marks.index(mark) for mark in word.marks)
+            after = column if line > row else column - last
+            width = self._units.width(word.span.text)
+            data += [line - row, after, width, roles.index(word.role), bits]
+            row, last = line, column
+        return lsp.SemanticTokens(data)
+
+    def _hints(self, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        document = self._workspace.get(_name(params.text_document.uri))
+        if document is None:
+            return []
+        return [
+            lsp.InlayHint(
+                lsp.Position(*position(document.source, hint.offset, self._units)),
+                hint.text,
+                kind=lsp.InlayHintKind.Type,
+                tooltip=hint.more,
+            )
+            for hint in hints(document, *self._edges(document.source, params.range))
+        ]
+
+    def _signature(self, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
+        document, at = self._asked(params)
+        shown = None if document is None else signature(document, at)
+        if shown is None:
+            return None
+        signatures = [
+            lsp.SignatureInformation(
+                one.label,
+                documentation=one.meaning,
+                parameters=[lsp.ParameterInformation(p) for p in (*one.indices, *one.arguments)],
+            )
+            for one in shown.signatures
+        ]
+        return lsp.SignatureHelp(signatures, shown.active, shown.part)
+
     def _format(self, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
         document = self._workspace.get(_name(params.text_document.uri))
         edit = None if document is None else formatted(document)
@@ -213,9 +301,7 @@ class _Server:
         document = self._workspace.get(_name(uri))
         if document is None:
             return []
-        start, end = (
-            self._offset(document.source, at) for at in (params.range.start, params.range.end)
-        )
+        start, end = self._edges(document.source, params.range)
         return [
             lsp.CodeAction(
                 fix.title,
@@ -248,6 +334,19 @@ class _Server:
     def _range(self, span: Span) -> lsp.Range:
         edges = (position(span.source, at, self._units) for at in (span.start, span.end))
         return lsp.Range(*(lsp.Position(line, column) for line, column in edges))
+
+    def _edges(self, source: Source, part: lsp.Range) -> tuple[int, int]:
+        return self._offset(source, part.start), self._offset(source, part.end)
+
+    def _symbol(self, symbol: Symbol) -> lsp.DocumentSymbol:
+        return lsp.DocumentSymbol(
+            symbol.name,
+            _SYMBOLS[symbol.kind],
+            self._range(symbol.span),
+            self._range(symbol.place),
+            detail=symbol.detail,
+            children=[self._symbol(child) for child in symbol.children] or None,
+        )
 
     def _edit(self, edit: Edit) -> lsp.TextEdit:
         return lsp.TextEdit(self._range(edit.span), edit.text)

@@ -49,7 +49,13 @@ def lean_text(certificate: Certificate) -> str:
         NotWritten: it is of another kind, or too large.
     """
     claim, proof = certificate.claim, certificate.proof
-    if not isinstance(proof, Invariant) or not claim.equal or claim.conditions or claim.case:
+    if (
+        not isinstance(proof, Invariant)
+        or not claim.equal
+        or claim.conditions
+        or claim.case
+        or claim.assumed
+    ):
         raise NotWritten("only a proof of equality by rows, without conditions, is written in Lean")
     try:
         statement = state(claim, proof.entries, tuple(map(law, proof.relations)))

@@ -7,7 +7,7 @@ a spec would say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dsfc.expr.build import ONE, add, is_one, mul, power, rewrite, walk
 from dsfc.expr.over_time import Lag, Past, Relation, Run
@@ -22,12 +22,13 @@ from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Block, Direction, Stage, System
 
 
-def convolution_form(system: System, gauge: str = "lowered") -> str:
+def convolution_form(system: System, gauge: str = "lowered", others: Iterable[str] = ()) -> str:
     """Returns the kernel of every linear part of the outputs, ending in a newline.
 
     Args:
         system: the System.
         gauge: basis that Λ, B and C are written in, "lowered" or "paper"; Φ is the same in both.
+        others: lines about the parts of the outputs that are not linear in a state.
 
     Raises:
         ValueError: no such gauge.
@@ -40,6 +41,9 @@ def convolution_form(system: System, gauge: str = "lowered") -> str:
         sums = index_sums(system, output)
         if sums is not None:
             lines += ["", f"{system.outputs[output].name} = {text(sums)}"]
+    more = list(others)
+    if more:
+        lines += ["", *more]
     if len(lines) == 1:
         lines += ["", "Nothing in the output is linear in a state: there is no Φ."]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,8 @@
 """The order in which the entries of a state stand in its vector: head, channel, key fastest.
 
-The paper's order (P0 App. A): with it G S is (I ⊗ G) vec S, k vᵀ is (I ⊗ k) v, and Sᵀ q is
-(I ⊗ qᵀ) vec S. Keys are the axes that a read or a term of the stage contracts: use decides, not
-the declaration.
+The order of Sieber et al. 2024, App. A: with it G S is (I ⊗ G) vec S, k vᵀ is (I ⊗ k) v, and
+Sᵀ q is (I ⊗ qᵀ) vec S. Keys are the axes that a read or a term of the stage contracts: use decides,
+not the declaration.
 """
 
 from __future__ import annotations

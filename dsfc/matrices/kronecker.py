@@ -4,7 +4,7 @@ One head is shown at a time: axes declared `heads` are indices, every other axis
 axis that argument and result share an operator is the identity or a diagonal; on one that only the
 result has it is a column, on one that only the argument has a row; on one that is contracted and
 brought back an outer product. With the order (channel, key) this is the paper's form:
-Λ_i = λ_i I, B_i = (I_p ⊗ k_i) W_V, C_i = I_p ⊗ q_iᵀ (P0 App. A and eq. 15).
+Λ_i = λ_i I, B_i = (I_p ⊗ k_i) W_V, C_i = I_p ⊗ q_iᵀ (Sieber et al. 2024 App. A and eq. 15).
 """
 
 from __future__ import annotations

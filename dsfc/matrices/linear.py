@@ -196,8 +196,8 @@ def linear_formula(
 def scales(part: LinearPart, names: tuple[Normaliser, ...]) -> dict[str, Expr]:
     """Returns, for each state read, the product of the denominators in front of all its reads.
 
-    This is the factor of the paper's gauge (P0 eq. 15): the state divided by it is read without
-    normalisation. States without one are left out.
+    This is the factor of the paper's gauge (Sieber et al. 2024 eq. 15): the state divided by it is
+    read without normalisation. States without one are left out.
     """
     scalings: dict[str, list[tuple[Expr, ...]]] = {}
 

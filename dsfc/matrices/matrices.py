@@ -8,9 +8,10 @@ token as first index (k_{2,0,1} is head 0, key 1 of k at token 2), parameters an
 symbols without. The vector of a state has the order (head, channel, key fastest). Nothing is
 expanded or simplified.
 
-Gauges. "lowered" is the System as stored: for attention Λ = I and 1/η in C. "paper" is that of P0
-eq. 15 with the index corrected: the states divided by what their reads are divided by, so that
-Λ_i = η_{i-1}/η_i, B_i = ψ_i/η_i (not ψ_i/η_{i-1}) and C_i = φ_iᵀ. Both have the same Φ.
+Gauges. "lowered" is the System as stored: for attention Λ = I and 1/η in C. "paper" is that of
+Sieber et al. 2024 eq. 15 with the index corrected: the states divided by what their reads are
+divided by, so that Λ_i = η_{i-1}/η_i, B_i = ψ_i/η_i (not ψ_i/η_{i-1}) and C_i = φ_iᵀ. Both have the
+same Φ.
 """
 
 from __future__ import annotations

@@ -133,7 +133,20 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     known = tuple(axes)
     close = nearest(name, known)
     said = f"axes are {', '.join(known)}" if known else f"no axis is declared; write `dims {name}`"
+    if known and close is None and name.isidentifier():
+        way = _OVER_TOKENS.get(owner, f"declare it: `dims {name}`").replace("[j", f"[{name}")
+        said = f"{said}; {_TYPES if name.lower() in _TYPE_NAMES else way}"
     return UnknownAxis(span, owner=owner, axis=name, known=said, nearest=close)
+
+
+_OVER_TOKENS = {
+    "sum": "over tokens `sum[j ≤ i](…)`",
+    "softmax": "over tokens `sum[j ≤ i](exp(s) * v[j]) / sum[j ≤ i](exp(s))`",
+    "mean": "a mean over tokens is `sum[j ≤ i](x[j]) / sum[j ≤ i](1)`",
+}
+"""What runs along an axis, and how it is written over tokens."""
+_TYPE_NAMES = ("float", "real", "int", "tensor", "float32", "double")
+_TYPES = "a shape names axes; values are real, or `complex` by a flag"
 
 
 def _is_size(value: Fraction) -> bool:

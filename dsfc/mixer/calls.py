@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dsfc.diagnostics.catalogue import ComplexValue, Juxtaposition, ShapeMap, UnknownName
-from dsfc.diagnostics.report import nearest
+from dsfc.diagnostics.catalogue import ComplexValue, Juxtaposition, ShapeMap
 from dsfc.expr.build import is_zero, prim
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.table import SPELLINGS, TABLE
@@ -21,6 +20,7 @@ from dsfc.mixer.initial import draw
 from dsfc.mixer.rules.constant import reads_name
 from dsfc.mixer.shapes import Operand, named
 from dsfc.mixer.sums import reduction, running_product, summed
+from dsfc.mixer.unknown import unknown_call
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:
@@ -43,20 +43,9 @@ def call(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return draw(typer, node, ctx)
     if name in SPELLINGS:
         return _primitive(typer, node, ctx)
-    for arg in node.args:
-        typer.type(arg, ctx)
-    typer.add(_unknown(typer, node, ctx))
+    args = tuple(typer.operand(arg, ctx) for arg in node.args)
+    typer.add(unknown_call(typer.scope, ctx, node, args))
     return None
-
-
-def _unknown(typer: Expressions, node: ast.Call, ctx: Context) -> UnknownName:
-    name = node.name.text
-    if ctx.draws is None:
-        known = (*typer.scope.callables(), *_FORMS, *SPELLINGS)
-        return UnknownName(node.name.span, name=name, nearest=nearest(name, known))
-    close = nearest(name, (*DISTRIBUTIONS, *SPELLINGS))
-    draws = "; draws are " + ", ".join(f"`{distribution}`" for distribution in DISTRIBUTIONS)
-    return UnknownName(node.name.span, name=name, nearest=close, instead="" if close else draws)
 
 
 # --- names of the mixer ---------------------------------------------------------------------------
@@ -72,7 +61,7 @@ def _apply_declared(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | 
     kind = typer.scope.kind(name)
     is_abstract = kind is ast.DeclKind.ABSTRACT
     if name in ctx.args or not (is_abstract or typer.is_map(name)):
-        typer.add(Juxtaposition(node.span, name=node.name.span.text or name))
+        typer.add(*_not_applicable(typer, node, ctx, args[0]))
         return None
     if node.brackets:
         wrong(typer, node, "takes no brackets")
@@ -82,6 +71,24 @@ def _apply_declared(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | 
     if not is_abstract:
         return typer.apply_map(name, args[0], node.span)
     return _abstract(typer, node, args[0])
+
+
+def _not_applicable(
+    typer: Expressions, node: ast.Call, ctx: Context, arg: Operand | None
+) -> tuple[Juxtaposition, ...]:
+    """`S(i-1)`, `k(v)`: what was meant by a parenthesis behind a value; nothing of a wrong one."""
+    name, written = node.name.text, node.name.span.text or node.name.text
+    text = " ".join(node.args[0].span.text.split())
+    if not isinstance(node.args[0], ast.Num) and ctx.clock.instant(node.args[0], ctx.args):
+        what = "not a map, and a token stands in square brackets"
+        near = f"{written}[{text}]"
+        return (Juxtaposition(node.span, name=written, what=what, nearest=near),)
+    if name in ctx.args:
+        return (Juxtaposition(node.span, name=written, repair=shapes.ANY_PRODUCT),)
+    left = typer.operand(ast.Name(name, node.name.span), ctx)
+    if left is None:
+        return ()
+    return (Juxtaposition(node.span, name=written, repair=shapes.product(left, arg)),)
 
 
 def _abstract(typer: Expressions, node: ast.Call, arg: Operand | None) -> Expr | None:
@@ -109,7 +116,7 @@ def _primitive(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     if row.along_axis:
         axes = axes_of(typer, node.brackets, row.spelling)
         if axes is not None and len(axes) != 1:
-            wrong(typer, node, f"needs one axis: `{row.spelling}[n](…)`")
+            wrong(typer, node, _needs_axis(row.spelling, args[0]))
             return None
         axis = None if axes is None else axes[0]
     elif node.brackets:
@@ -121,6 +128,15 @@ def _primitive(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     if axis is not None and not shapes.has_axis(axis, known[0], typer):
         return None
     return _checked_primitive(typer, node, row.name, known, axis)
+
+
+def _needs_axis(spelling: str, arg: Operand | None) -> str:
+    along = [] if arg is None else sorted(axis for axis in arg.axes if not axis.heads)
+    calls = " or ".join(f"`{spelling}[{axis.name}](…)`" for axis in along)
+    said = f"needs one axis: {calls or f'`{spelling}[n](…)`'}"
+    if spelling != "softmax":
+        return said
+    return f"{said}; over tokens write `sum[j ≤ i](exp(s) * v[j]) / sum[j ≤ i](exp(s))`"
 
 
 def _checked_primitive(

@@ -12,11 +12,14 @@ from itertools import pairwise
 
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
+from dsfc.expr import over_time as tokens
 from dsfc.expr.build import walk
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.statements import (
     FOLLOWED_BY,
     ClaimStatement,
     Comparison,
+    Earlier,
     Predicate,
     PredicateName,
     Relation,
@@ -25,8 +28,11 @@ from dsfc.expr.tree import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Ti
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.shapes import named
+from dsfc.mixer.times import Clock, sum_head
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr
+
+_EARLIER = (tokens.Relation.BEFORE, tokens.Relation.UP_TO)
 
 DECAY = "decay"
 """`decay(S)` is the diagonal of the transition of state S."""
@@ -79,8 +85,10 @@ class _Claims:
         return ClaimStatement(text_of(claim), what, tuple(when), claim.span)
 
     def _condition(self, node: ast.Condition) -> Comparison | None:
-        if isinstance(node, ast.Relation):
-            return self._comparison(node)
+        if isinstance(node, ast.Relation) and node.operators:
+            if node.over is None:
+                return self._comparison(node)
+            return self._over_tokens(node, node.over)
         problem = f"the condition `{format_expr(node)}` compares nothing"
         self._typer.add(ClaimForm(node.span, problem=problem))
         return None
@@ -117,8 +125,29 @@ class _Claims:
 
     # --- comparisons ------------------------------------------------------------------------------
 
-    def _comparison(self, node: ast.Relation) -> Comparison | None:
-        operands = [self._operand(part) for part in node.operands]
+    def _over_tokens(self, node: ast.Relation, over: ast.Relation) -> Comparison | None:
+        """A comparison of the present token with each one before it."""
+        head = sum_head(over, Clock())
+        if head is None or head.relation not in _EARLIER or head.outer != ast.Name(TIME):
+            problem = f"`for {format_expr(over)}` says of no token before the present one"
+            expected = "`for j < i`, or `for j <= i`"
+            self._typer.add(ClaimForm(over.span, problem=problem, expected=expected))
+            return None
+        if not any(ast.Name(head.word) in ast.walk(part) for part in node.operands):
+            problem = f"nothing in the condition is read at `{head.word}`"
+            expected = f"a value at an earlier token, such as `k[{head.word}]`"
+            self._typer.add(ClaimForm(node.span, problem=problem, expected=expected))
+            return None
+        comparison = self._comparison(node, over)
+        if comparison is None:
+            return None
+        earlier = Earlier(head.word, head.relation is tokens.Relation.UP_TO, format_expr(over))
+        return replace(comparison, earlier=earlier)
+
+    def _comparison(
+        self, node: ast.Relation, over: ast.Relation | None = None
+    ) -> Comparison | None:
+        operands = [self._operand(part, over) for part in node.operands]
         known = [value for value in operands if value is not None]
         if len(known) != len(operands):
             return None
@@ -136,20 +165,27 @@ class _Claims:
                 return None
         return Comparison(tuple(known), relations, tuple(map(format_expr, node.operands)))
 
-    def _operand(self, node: ast.Expr) -> Expr | None:
+    def _operand(self, node: ast.Expr, over: ast.Relation | None) -> Expr | None:
+        """A side of a comparison; of one over several tokens it may read their index."""
         args: dict[str, Expr | None] = {}
         put = self._with_decays(node, args)
         if put is None:
             return None
+        if over is not None:
+            # An index is typed as that of a sum is, and what is summed is what is compared.
+            put = ast.Call(ast.Ident("sum", node.span), (over,), (put,), node.span)
         value = self._typer.type(put, Context("a claim", args=args))
         if value is None:
             return None
+        if over is not None:
+            assert isinstance(value, tokens.Past)
+            value = value.body
         hidden = next((name for name in _names(value) if name not in self._reached), None)
         if hidden is not None:
             problem = f"the output does not reach `{hidden}`"
             self._typer.add(ClaimForm(node.span, problem=problem))
             return None
-        if value.time is Time.PAIR:
+        if value.time is Time.PAIR and over is None:
             self._typer.add(ClaimForm(node.span, problem="a claim holds at every token alike"))
             return None
         return value
@@ -157,11 +193,11 @@ class _Claims:
     def _with_decays(self, node: ast.Expr, args: dict[str, Expr | None]) -> ast.Expr | None:
         """The expression with a name of its own for each `decay(S)`; the names' values in args."""
         match node:
-            case ast.Call(name=ast.Ident(text="decay"), args=(ast.Name(id=state),)):
+            case ast.Call(name=ast.Ident(text="decay"), args=(ast.Name(id=state) as operand,)):
                 if state not in self._decays:
                     problem = f"`{state}` is no state"
                     close = nearest(state, self._decays)
-                    self._typer.add(ClaimForm(node.span, problem=problem, nearest=close))
+                    self._typer.add(ClaimForm(operand.span, problem=problem, nearest=close))
                     return None
                 value = self._decays[state]
                 if value is None:

@@ -127,7 +127,8 @@ class Declarations:
         elif constraints and constraints[0] is not ast.Flag.NONZERO and ast.Flag.COMPLEX in flags:
             problem = f"a complex value cannot be `{constraints[0]}`"
         elif decl.init is not None and kind not in _HELD:
-            problem = f"{_article(kind)} has no initialiser"
+            starts = "; it is 0 before the first token" if kind is ast.DeclKind.STATE else ""
+            problem = f"{_article(kind)} has no initialiser{starts}"
         if problem is not None:
             self._typer.add(Declaration(decl.span, name=declared.name.text, problem=problem))
             return False

@@ -16,12 +16,12 @@ from dsfc.diagnostics.catalogue import (
     Juxtaposition,
     LagPower,
     Limit,
-    UnknownName,
 )
-from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter
 from dsfc.expr.arithmetic import LONGEST, ZERO, is_long, steepness
 from dsfc.expr.build import num, prim
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.over_time import Lag
 from dsfc.expr.reserved_names import FIRST, TIME, first
 from dsfc.expr.table import SPELLINGS
@@ -34,6 +34,7 @@ from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
 from dsfc.mixer.times import Clock, Instant, has_lag, is_lag, lag_power
+from dsfc.mixer.unknown import unknown_map, unknown_value
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -146,6 +147,8 @@ class Expressions:
                 return None if value is None else shapes.negated(value)
             case ast.Pow():
                 return self._power(node, ctx)
+            case ast.Dot() | ast.Outer() | ast.Mul() if self._maps_in(node.operands, ctx):
+                return None
             case ast.Dot():
                 return self._chain(
                     node.operands, ctx, lambda a, b, k: shapes.contracted(a, b, self)
@@ -160,6 +163,33 @@ class Expressions:
                 problem = "a comparison has no value"
                 self.add(Arguments(node.span, function=node.span.text, problem=problem))
                 return None
+
+    def _maps_in(self, nodes: tuple[ast.Expr, ...], ctx: Context) -> bool:
+        """Whether a linear map, or a function, is a factor of a product; reports it then."""
+        wrong: set[ast.Expr] = set()
+        for k, node in enumerate(nodes):
+            if not isinstance(node, ast.Name) or node.id in ctx.args:
+                continue
+            other = nodes[k + 1 if k + 1 < len(nodes) else k - 1]
+            text, name = " ".join(other.span.text.split()), node.span.text
+            if self._means_map(node, ctx):
+                simple = isinstance(other, ast.Name | ast.Call | ast.Index | ast.Apply)
+                call = f"`{name} {text}`" if simple else f"`{name}({text})`"
+                problem = f"is a linear map; apply it without an operator: {call}"
+            elif node.id in self.scope.program.functions:
+                lag = f"`sum[j ≤ i]({name}(i - j) * u[j])`"
+                problem = f"is a function; call it, `{name}(…)`, or convolve: {lag}"
+            else:
+                continue
+            self.add(Arguments(node.span, function=name, problem=problem))
+            wrong.add(node)
+        for node in nodes if wrong else ():
+            if node not in wrong:
+                self.type(node, ctx)
+        return bool(wrong)
+
+    def _means_map(self, node: ast.Name, ctx: Context) -> bool:
+        return not ctx.constant and node.id not in ctx.args and self.is_map(node.id)
 
     def _chain(
         self,
@@ -179,7 +209,10 @@ class Expressions:
 
     def _sum(self, node: ast.Add, ctx: Context) -> Expr | None:
         minus = [op is ast.AddOp.MINUS for op in node.operators]
-        return self._chain(node.operands, ctx, lambda a, b, k: shapes.added(a, b, minus[k], self))
+        state = self.scope.states.get(ctx.owner)
+        return self._chain(
+            node.operands, ctx, lambda a, b, k: shapes.added(a, b, minus[k], state, self)
+        )
 
     def _product(self, node: ast.Mul, ctx: Context) -> Expr | None:
         def join(left: Operand, right: Operand, k: int) -> Expr | None:
@@ -217,10 +250,15 @@ class Expressions:
         return out
 
     def _apply(self, node: ast.Apply, ctx: Context) -> Expr | None:
-        arg = self.operand(node.operand, ctx)
-        name = node.name.text
+        name, inner = node.name.text, node.operand
+        if not self.is_map(name) and isinstance(inner, ast.Name) and self._means_map(inner, ctx):
+            problem = "is a linear map and stands before its argument"
+            near = f"{inner.span.text} {node.name.span.text}"
+            self.add(Arguments(node.span, function=inner.span.text, problem=problem, nearest=near))
+            return None
+        arg = self.operand(inner, ctx)
         if ctx.args and name in ctx.args:
-            self.add(Juxtaposition(node.name.span, name=name))
+            self.add(Juxtaposition(node.name.span, name=name, repair=shapes.ANY_PRODUCT))
             return None
         if ctx.constant and self.scope.kind(name) is not None:
             self.add(reads_name(self.scope, ctx.owner, name, node.name.span))
@@ -235,18 +273,18 @@ class Expressions:
         name = node.name.text
         known = (*self.scope.values(), *self.scope.program.functions, *SPELLINGS)
         if name not in known:
-            close = nearest(name, known)
-            self.add(UnknownName(node.name.span, name=name, nearest=close))
+            self.add(unknown_map(self.scope, name, node.name.span, arg))
             return
         written = node.name.span.text or name
         if name in SPELLINGS or name in self.scope.program.functions:
-            hint = f"a function takes its argument in parentheses: `{name}(…)`"
-            self.add(Juxtaposition(node.name.span, name=written, hint=hint))
+            text = " ".join(node.operand.span.text.split())
+            what, near = "a function and takes parentheses", f"{written}({text})"
+            self.add(Juxtaposition(node.span, name=written, what=what, nearest=near))
             return
         left = self.operand(ast.Name(name, node.name.span), ctx)
         if left is not None:
-            product = shapes.products(left, arg)
-            self.add(Juxtaposition(node.name.span, name=written, product=product))
+            way = shapes.product(left, arg)
+            self.add(Juxtaposition(node.name.span, name=written, repair=way))
 
     def is_map(self, name: str) -> bool:
         """Whether the name is declared as a linear map."""
@@ -292,17 +330,21 @@ class Expressions:
             return None if value is None else self._checked(name, value, span, ctx)
         if name == "pi":
             return prim("pi")
-        self._unknown(name, span)
+        self._unknown(name, span, ctx)
         return None
 
-    def _unknown(self, name: str, span: Span) -> None:
+    def _unknown(self, name: str, span: Span, ctx: Context) -> None:
         program = self.scope.program
         if name in program.functions or name in SPELLINGS:
             problem = f"is a function; call it: `{name}(…)`"
             self.add(Arguments(span, function=name, problem=problem))
             return
-        close = nearest(name, self.scope.values())
-        self.add(UnknownName(span, name=span.text or name, nearest=close))
+        if name in DISTRIBUTIONS:
+            numbers = ", ".join("01"[: DISTRIBUTIONS[name].arity])
+            problem = f"is a draw; call it with its numbers, `{name}({numbers})`"
+            self.add(Arguments(span, function=name, problem=problem))
+            return
+        self.add(unknown_value(self.scope, ctx, name, span))
 
     def _declared_or_defined(self, name: str, at: Now, span: Span, ctx: Context) -> Expr | None:
         if name == FIRST:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Arguments, Capture, Future, Timeless
 from dsfc.expr.build import ones
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Axis, Bound, Expr, Iota, Now, Ref, Time
 from dsfc.mixer.axes import unknown_axis
 from dsfc.mixer.context import Context
@@ -51,8 +52,10 @@ def axes_of(
 
 def _at_time(typer: Expressions, node: ast.Index, ctx: Context) -> Expr | None:
     """A stream or state at another time (W4, W11)."""
-    at = _instant(typer, node, ctx)
     name = node.name.text
+    if name not in ctx.args and _is_applied(typer, node):
+        return None
+    at = _instant(typer, node, ctx)
     if name in ctx.args:
         value = ctx.args[name]
         if value is None or at is None:
@@ -68,6 +71,24 @@ def _at_time(typer: Expressions, node: ast.Index, ctx: Context) -> Expr | None:
         typer.add(Capture(node.span, function=ctx.calls[-1], stream=name))
         return None
     return _moved(typer, node, value, at, ctx)
+
+
+def _is_applied(typer: Expressions, node: ast.Index) -> bool:
+    """Whether brackets stand where a map or a function takes parentheses; reports it then."""
+    name, written = node.name.text, node.name.span.text
+    inner = node.span.text[len(written) :].strip()[1:-1]
+    if name in typer.scope.program.functions:
+        near = f"{written}({inner})"
+        problem = "is a function and takes parentheses"
+        typer.add(Arguments(node.span, function=written, problem=problem, nearest=near))
+        return True
+    if not typer.is_map(name):
+        return False
+    problem = f"is a linear map; apply it: `{written} x`"
+    if len(node.brackets) > 1:
+        problem = f"is a linear map of one value; write a map of each, `{written} x + V z`"
+    typer.add(Arguments(node.span, function=written, problem=problem))
+    return True
 
 
 def _reading(ctx: Context) -> Context:
@@ -96,14 +117,38 @@ def _instant(typer: Expressions, node: ast.Index, ctx: Context) -> Instant | Non
     if len(node.brackets) == 1:
         at = typer.instant(node.brackets[0], ctx)
     if at is None:
-        bound = "; `j` is known inside `sum[j ≤ i](…)` only" if not ctx.clock.vars else ""
-        _refuse(typer, node, f"an index is `i` or a summed index, minus a whole number{bound}")
+        _refuse(typer, node, *_meant(typer, node, ctx))
     return at
 
 
-def _refuse(typer: Expressions, node: ast.Index, problem: str) -> None:
+def _meant(typer: Expressions, node: ast.Index, ctx: Context) -> tuple[str, str | None]:
+    """What is wrong with an index, and what stands there instead where that is clear."""
+    (bracket, *more) = node.brackets
+    head = "".join(node.span.text.split()).partition("[")[0]
+    general = "an index is `i` or a summed index, minus a whole number"
+    if more:
+        return f"{general}; a name has one index, its axes have names", None
+    words = {p.id: p.span for p in ast.walk(bracket) if isinstance(p, ast.Name)}
+    loose = [word for word in words if word != TIME and word not in ctx.clock.vars]
+    axes = [word for word in loose if word in typer.scope.axes]
+    if axes:
+        return (
+            f"`{axes[0]}` is an axis, and an index is a token; `{head}` has all of {axes[0]}",
+            None,
+        )
+    if loose in (["t"], ["n"], ["k"], ["T"]) and TIME not in words:
+        index = "".join(bracket.span.text.split()).replace(loose[0], TIME)
+        return "the present token is `i`", f"{head}[{index}]"
+    if not words and isinstance(bracket, ast.Neg):
+        return "an index counts from the present token `i`", f"{head}[i-1]"
+    if loose and not ctx.clock.vars:
+        return f"{general}; `{loose[0]}` is known inside `sum[{loose[0]} ≤ i](…)` only", None
+    return general, None
+
+
+def _refuse(typer: Expressions, node: ast.Index, problem: str, nearest: str | None = None) -> None:
     reference = "".join(node.span.text.split()) or node.name.text
-    typer.add(Timeless(node.span, reference=reference, problem=problem))
+    typer.add(Timeless(node.span, reference=reference, problem=problem, nearest=nearest))
 
 
 def _moved(
@@ -112,7 +157,7 @@ def _moved(
     """The value at `at`, unless that lies in the future (W4)."""
     if at.lag < 0 and not _may_look_ahead(typer, value.name, at, ctx):
         reference = "".join(node.span.text.split())
-        typer.add(Future(node.span, reference=reference))
+        typer.add(Future(node.span, reference=reference, past=f"{value.name}[i-1]"))
         return None
     return Ref(value.name, value.over, value.kind, value.when, at)
 

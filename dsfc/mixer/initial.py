@@ -64,7 +64,7 @@ def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     row = DISTRIBUTIONS[node.name.text]
     args = [typer.type(arg, ctx) for arg in node.args]
     if ctx.draws is None:
-        problem = f"draws from `{row.name}`; after `~` it may, after `=` and elsewhere not"
+        problem = f"draws from `{row.name}`; a draw follows `~`, not `=`"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
     if len(args) != row.arity or (node.brackets and row.sequence is None):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.declarations import AbstractMap, Dimension, FlowRule, MapTensor, Provenance, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, Type
+from dsfc.papers import Paper
 from dsfc.source import Span
 
 
@@ -112,6 +113,7 @@ class Mixer:
         output: name of the output definition or state ("y").
         claims: as written, not yet typed.
         rewrites: what `extends`, overrides and `use` replaced, in order.
+        papers: that its own text names, the original first; those of its bases are not its own.
         span: where the mixer stands in its text.
     """
 
@@ -127,6 +129,7 @@ class Mixer:
     output: str
     claims: tuple[ClaimText, ...]
     rewrites: tuple[Rewrite, ...]
+    papers: tuple[Paper, ...] = ()
     span: Span | None = None
 
     def definition(self, name: str) -> Definition | None:

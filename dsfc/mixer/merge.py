@@ -119,15 +119,11 @@ def _chain(unit: Found, library: Library, reporter: Reporter) -> list[Found]:
         here = chain[-1]
         following = library.mixer(base.text, here.home)
         if following is None:
-            names = library.names(here.home)
-            reporter.add(
-                Base(
-                    base.span,
-                    name=base.text,
-                    problem="there is no such mixer to extend",
-                    nearest=nearest(base.text, names),
-                )
-            )
+            close = nearest(base.text, library.names(here.home))
+            problem = "there is no such mixer to extend"
+            if close is None:
+                problem += "; `dsfc list` shows those that are shipped"
+            reporter.add(Base(base.span, name=base.text, problem=problem, nearest=close))
             break
         if any(following.unit is part.unit for part in chain):
             path = " → ".join(part.unit.name.text for part in (*chain, following))

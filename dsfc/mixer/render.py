@@ -40,6 +40,7 @@ def _lines(mixer: Mixer) -> Iterator[str]:
     yield f"mixer {mixer.name}" + (f' "{mixer.doc}"' if mixer.doc else "")
     for rewrite in mixer.rewrites:
         yield f"  {_rewritten(rewrite.kind, rewrite.target, rewrite.by)}"
+    yield from _section("papers", map(str, mixer.papers))
     yield from _section("axes", (_dimension(d) for d in mixer.axes))
     yield from _section("inputs", (_tensor(t) for t in mixer.inputs))
     yield from _section("parameters", (_held(t) for t in mixer.params))

@@ -34,6 +34,7 @@ from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.dependencies import mixer_readings, typing_order, wanted_names
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.flows import continuous
+from dsfc.mixer.guess import guessed_axes
 from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
 from dsfc.mixer.library import Found, Library
 from dsfc.mixer.merge import merge, report_axis_clashes
@@ -50,7 +51,7 @@ from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
 from dsfc.mixer.rules.recursion import Readings, circles, recurring, report
 from dsfc.mixer.scope import Scope
-from dsfc.mixer.shapes import named
+from dsfc.mixer.shapes import named, product_of
 from dsfc.mixer.times import normalize_times
 from dsfc.mixer.undeclared import UndeclaredStates, with_states
 from dsfc.source import Span
@@ -231,15 +232,18 @@ class _Resolver:
 
     def _report_circles(self, graph: Readings, wanted: tuple[str, ...]) -> None:
         """W2, W3 on definitions; those on a circle have no value."""
-        updates = self._program.updates
+        program, updates = self._program, self._program.updates
         defined = [
             n for n in wanted if self._scope.is_definition(n) and isinstance(updates[n], ast.Def)
         ]
         inner = {n: tuple(r for r in graph[n] if r.name in defined) for n in defined}
         places = {n: updates[n].name for n in defined}
         for names in circles(inner):
-            self._reporter.add(*report(inner, names, places))
-            self._undeclared += recurring(inner, names)
+            states = recurring(inner, names)
+            axes = guessed_axes(program, states)
+            shapes = {n: [a for a in program.dims if a in axes[n]] for n in axes}
+            self._reporter.add(*report(inner, names, places, shapes))
+            self._undeclared += states
             self._values.update(dict.fromkeys(names))
 
     # Values
@@ -290,7 +294,8 @@ class _Resolver:
         assert state is not None
         if value.axes != frozenset(state.axes):
             got, has = named(value.axes), named(state.axes)
-            self._reporter.add(ShapeState(span, state=name, got=got, has=has))
+            way = f"; declare `state {name} : {product_of(value.axes)}`" if value.axes else ""
+            self._reporter.add(ShapeState(span, state=name, got=got, has=has, instead=way))
             return None
         if value.field > state.field:
             self._complex(span, f"the update of `{name}`")
@@ -365,6 +370,7 @@ class _Resolver:
             output=OUTPUT,
             claims=tuple(_claim(claim) for claim in program.claims),
             rewrites=tuple(program.rewrites),
+            papers=ast.papers(unit),
             span=unit.name.span,
         )
 

@@ -67,6 +67,11 @@ class Scope:
         program = self.program
         return (*program.declared, *program.consts, *program.updates, *self.axes)
 
+    def applied(self) -> Iterable[str]:
+        """Names of the mixer that stand before an argument, for suggestions."""
+        maps = (n for n, d in self.program.declared.items() if isinstance(d.decl.type, ast.MapType))
+        return (*self.program.functions, *maps)
+
     def callables(self) -> Iterable[str]:
         """Names of the mixer that can be applied, for suggestions."""
         return (*self.program.functions, *self.program.declared)

@@ -24,11 +24,21 @@ if TYPE_CHECKING:
 
 def reduction(how: Reduction, typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     """`sum[n](x)`, `mean[n](x)`, `max[n](x)`; several axes are reduced one after the other."""
-    arg = typer.operand(node.args[0], ctx)
+    inner = _with_indices(typer, node, ctx)
+    arg = typer.operand(node.args[0], inner)
+    name = node.name.text
+    if not node.brackets:
+        along = () if arg is None else sorted(arg.axes)
+        calls = " or ".join(f"`{name}[{axis.name}](…)`" for axis in along) or f"`{name}[n](…)`"
+        tokens = ", or tokens, `sum[j ≤ i](…)`" if name == "sum" else ""
+        wrong(typer, node, f"needs an axis in brackets, {calls}{tokens}")
+        return None
     if not count(typer, node, 1):
         return None
-    if not node.brackets:
-        wrong(typer, node, f"needs an axis: `{node.name.text}[n](…)`")
+    if inner is not ctx:
+        wrong(
+            typer, node, f"over tokens needs a bound: `{name}[{node.brackets[0].span.text} ≤ i](…)`"
+        )
         return None
     axes = axes_of(typer, node.brackets, node.name.text)
     if axes is None or arg is None:
@@ -39,6 +49,37 @@ def reduction(how: Reduction, typer: Expressions, node: ast.Call, ctx: Context) 
             return None
         arg = replace(arg, value=value)
     return arg.value
+
+
+def _with_indices(typer: Expressions, node: ast.Call, ctx: Context) -> Context:
+    """The context with the words that the argument uses as indices of tokens, unbound, as such.
+
+    A sum that says not over what is one mistake, and not as many as there are indices in it.
+    """
+    if node.name.text != "sum":
+        return ctx
+    scope = typer.scope
+    words = {
+        part.id
+        for indexed in ast.walk(node.args[0])
+        if isinstance(indexed, ast.Index)
+        for bracket in indexed.brackets
+        for part in ast.walk(bracket)
+        if isinstance(part, ast.Name)
+    } - {TIME, *ctx.args, *ctx.clock.vars, *scope.axes}
+    bound = {
+        part.id
+        for relation in ast.walk(node.args[0])
+        if isinstance(relation, ast.Relation)
+        for part in ast.walk(relation)
+        if isinstance(part, ast.Name)
+    }
+    words = {word for word in words - bound if not scope.program.taken(word)}
+    named = {bracket.id for bracket in node.brackets if isinstance(bracket, ast.Name)}
+    if not words or (node.brackets and not words & named):
+        return ctx
+    clock = Clock({**ctx.clock.vars, **{word: word for word in words}}, ctx.clock.ahead)
+    return replace(ctx, clock=clock, taken=ctx.taken | words)
 
 
 def summed(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
@@ -52,6 +93,10 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     if not typer.may_read_time("has a sum over tokens", node.span, ctx):
         return None
     if len(node.brackets) != 1:
+        if _is_window(node):
+            what = "a sum over a window of tokens"
+            typer.add(Unsupported(node.brackets[0].span.to(node.brackets[-1].span), what=what))
+            return None
         wrong(typer, node, "takes one relation in brackets: `sum[j ≤ i](…)`")
         return None
     (relation,) = node.brackets
@@ -65,7 +110,10 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return None
     outer = typer.instant(head.outer, ctx)
     if outer is None:
-        wrong(typer, node, "must be bounded by `i` or an index of an enclosing sum")
+        said = f"runs over tokens, the present one is `i`: `sum[{head.word} ≤ i](…)`"
+        if head.relation is not Relation.UP_TO or not isinstance(head.outer, ast.Name):
+            said = f"{said}, with `i - {head.word}` for the lag"
+        wrong(typer, node, said)
         return None
     inner = _bind(typer, head.word, relation, ctx, head.relation)
     if inner is None or not count(typer, node, 1):
@@ -76,6 +124,16 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return None
     enclosing = outer.var if isinstance(outer, Bound) else None
     return Past(var, head.relation, body, enclosing, outer.lag)
+
+
+def _is_window(node: ast.Call) -> bool:
+    """Whether the brackets bound one index from two sides: `sum[j ≤ i, j > i - 8](…)`."""
+    words = [
+        {part.id for part in bracket.operands if isinstance(part, ast.Name)} - {TIME}
+        for bracket in node.brackets
+        if isinstance(bracket, ast.Relation)
+    ]
+    return len(words) == len(node.brackets) and bool(set.intersection(*words))
 
 
 def _bind(

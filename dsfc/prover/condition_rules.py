@@ -6,9 +6,7 @@ said to be assumed, or to be enough.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import groupby
 
 from dsfc.prover.condition_text import ConditionText
 from dsfc.prover.subsumes import Kinds
@@ -17,12 +15,6 @@ from dsfc.trusted.claim import Conditional, ConstantSequence
 from dsfc.trusted.comparable import slots
 from dsfc.trusted.generator_names import LEAF, lags, shifted
 from dsfc.trusted.polynomial import ZERO, Quotient, generator
-
-_ENTRIES = re.compile(r"    \w+ = \[|    \w+ = -?\d")
-"""The entries of an array at a point."""
-
-_SHORTER = "    its entries, which --explain prints"
-"""Stands for the entries of a point."""
 
 SHOWN = 2
 """Entries of one array that are printed where no rule is one for all."""
@@ -47,14 +39,6 @@ def layers(kinds: Kinds) -> str:
     if isinstance(forth, Instance):
         return "the first is a case of the second"
     return ""
-
-
-def without_points(text: str) -> str:
-    """Returns a report without the entries of points, which may be hundreds of numbers."""
-    out = list[str]()
-    for entries, lines in groupby(text.splitlines(), lambda line: bool(_ENTRIES.match(line))):
-        out += [_SHORTER] if entries else lines
-    return "".join(f"{line}\n" for line in out)
 
 
 class Rules:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dsfc.expr.declarations import Constraint
+from dsfc.expr.text import text
 from dsfc.prover.condition_rules import Rules
 from dsfc.prover.condition_text import ConditionText, values_text
 from dsfc.prover.relations import relation_lines
@@ -25,7 +26,16 @@ from dsfc.prover.verdict import (
 from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.balls import Complex, Real
 from dsfc.trusted.check import Accepted
-from dsfc.trusted.claim import CellMonomial, Claim, Coefficient, Number, Point, Row, Somewhere
+from dsfc.trusted.claim import (
+    Assumption,
+    CellMonomial,
+    Claim,
+    Coefficient,
+    Number,
+    Point,
+    Row,
+    Somewhere,
+)
 from dsfc.trusted.comparable import ranges
 from dsfc.trusted.invariant import unlifted
 from dsfc.trusted.laws import law
@@ -58,7 +68,7 @@ def report(
         verdict: what was found.
         a: what to call the first mixer.
         b: what to call the second.
-        explain: whether the rows of the invariant are printed too.
+        explain: whether the statement and the rows of the invariant are printed too.
         conditions: whether conditions were looked for.
         layers: what is known of both as layers, see `dsfc.prover.condition_rules.layers`.
     """
@@ -71,7 +81,7 @@ def report(
                 *(f"    {name} = {entries_text(values)}" for name, values in point.values),
             ]
         case Proved(certificate) | AtSizes(certificate):
-            lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim)]
+            lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim, explain)]
             lines += [
                 _defined(verdict.certificate.defined, verdict.unseen),
                 *_reach(verdict),
@@ -85,7 +95,7 @@ def report(
                 lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
         case Refuted(certificate, gap, shortest):
             witness, claim = verdict.witness, certificate.claim
-            lines = [f"{a} = {b}: refuted", *_stated(claim)]
+            lines = [f"{a} = {b}: refuted", *_stated(claim, explain)]
             less = "; shorter ones agree at these sizes" if shortest and witness.length > 1 else ""
             lines += [
                 f"  sizes      {_sizes(claim)}",
@@ -249,7 +259,9 @@ def shown(accepted: Accepted) -> list[str]:
     if claim.conditions:
         plain = alpha_rename(claim)
         texts = ConditionText(plain, state(plain, False))
-        out += ["  conditions", *(f"    {texts.plain(text)}" for _, text in texts.lines())]
+        out += ["  conditions", *(f"    {texts.plain(line)}" for _, line in texts.lines())]
+    for what in claim.assumed:
+        out.append(f"  assumed    {_assumed(what)}, of the first")
     if claim.sizes:
         out.append(f"  sizes      shown at {_sizes(claim)}")
     if accepted.holds is not None:
@@ -262,6 +274,13 @@ def shown(accepted: Accepted) -> list[str]:
     if gap is not None:
         out.append(f"  outputs    {number_text(gap.a)} and {number_text(gap.b)}")
     return out
+
+
+def _assumed(what: Assumption) -> str:
+    """What is assumed, as a spec writes it."""
+    compared = f"{text(what.left)} {what.relation} {text(what.right)}"
+    over = f" for {what.earlier} {'<=' if what.own else '<'} i" if what.earlier else ""
+    return compared + over
 
 
 def said(verdict: Equal) -> str:
@@ -307,8 +326,8 @@ def _somewhere(point: Somewhere | None) -> dict[str, Any] | None:
     return {"length": point.length, "point": values}
 
 
-def _stated(claim: Claim) -> list[str]:
-    return [f"  statement  {STATEMENT}", *_premises(claim)]
+def _stated(claim: Claim, explain: bool) -> list[str]:
+    return [f"  statement  {STATEMENT}"] * explain + _premises(claim)
 
 
 def _premises(claim: Claim) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsfc.trusted.claim import (
+    Assumed,
     Certificate,
     Conditional,
     ConstantSequence,
@@ -41,9 +42,15 @@ class Equal:
         return tuple((name, size) for name, size in claim.sizes if name not in left_out)
 
     @property
+    def proof(self) -> object:
+        """What shows it, of what is left of both where something is assumed."""
+        proof = self.certificate.proof
+        return proof.proof if isinstance(proof, Assumed) else proof
+
+    @property
     def invariant(self) -> Invariant:
         """The rows that vanish on the states; none where something else was shown."""
-        match self.certificate.proof:
+        match self.proof:
             case Invariant() as proof:
                 return proof
             case MarkovParameters(entries=entries):
@@ -53,12 +60,12 @@ class Equal:
     @property
     def same(self) -> bool:
         """Whether the definitions are one text up to names."""
-        return isinstance(self.certificate.proof, Same)
+        return isinstance(self.proof, Same)
 
     @property
     def rule(self) -> str:
         """What kind of proof it is, in a word."""
-        match self.certificate.proof:
+        match self.proof:
             case Same():
                 return "same"
             case MarkovParameters():
@@ -68,7 +75,7 @@ class Equal:
     @property
     def how(self) -> str:
         """What the kernel accepted, in words."""
-        match self.certificate.proof:
+        match self.proof:
             case Same():
                 return "one definition up to names"
             case MarkovParameters(count):
@@ -132,8 +139,10 @@ class Refuted:
     @property
     def witness(self) -> Witness:
         """The point."""
-        assert isinstance(self.certificate.proof, Witness)
-        return self.certificate.proof
+        proof = self.certificate.proof
+        point = proof.proof if isinstance(proof, Assumed) else proof
+        assert isinstance(point, Witness)
+        return point
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dsfc.papers import Paper
 from dsfc.source import NOWHERE, Span
 
 
@@ -189,10 +190,14 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`a < b <= c`: one comparison or more; `operators[k]` is between operands k and k + 1."""
+    """`a < b <= c`: one comparison or more; `operators[k]` is between operands k and k + 1.
+
+    In a condition of a claim it may hold `over` several tokens: `k · k[j] == 0 for j < i`.
+    """
 
     operands: tuple[Expr, ...]
     operators: tuple[CmpOp, ...]
+    over: Relation | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -329,7 +334,21 @@ class Claim:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`paper "authors", year, "title", arXiv "number"  "equation"`.
+
+    Attributes:
+        paper: what it says.
+        register: where it names who keeps the paper; None where it does not.
+    """
+
+    paper: Paper
+    register: Span | None = field(default=None, compare=False, repr=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim | Citation
 
 
 # Units
@@ -358,6 +377,11 @@ class ModifierUnit:
 
 
 Unit = MixerUnit | ModifierUnit
+
+
+def papers(unit: Unit) -> tuple[Paper, ...]:
+    """Returns the papers that a unit names, in the order of the text."""
+    return tuple(item.paper for item in unit.items if isinstance(item, Citation))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from fractions import Fraction
 
 from lark import Token, Tree
 
-from dsfc.diagnostics.catalogue import Limit, SyntaxProblem
-from dsfc.diagnostics.report import Reporter
+from dsfc.diagnostics.catalogue import BadPaper, Limit, SyntaxProblem
+from dsfc.diagnostics.report import Reporter, nearest
 from dsfc.limits import Limits
+from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register, parsed_authors
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import fold
@@ -71,13 +72,15 @@ class Builder:
 
     def _no_declaration(self, tree: Parsed) -> ast.DeclKind:
         name = self._names(_tree(tree.children[0]))[0]
-        self._reporter.add(
-            SyntaxProblem(
-                name.span,
-                problem=f"`{name} : …` continues a declaration, but there is none above it; "
-                f"write `param {name} : …`, `input`, `buffer` or `state`",
-            )
+        written = name.span.text
+        problem = (
+            f"`{written} : …` continues a declaration, but there is none above it; "
+            f"write `param {written} : …`, `input`, `buffer` or `state`"
         )
+        last = tree.children[-1]
+        if isinstance(last, Tree) and last.data == "init":
+            problem = f"a definition has no type; write `{written} = …`, the value says its axes"
+        self._reporter.add(SyntaxProblem(name.span, problem=problem))
         return ast.DeclKind.PARAM
 
     def _item(self, tree: Parsed) -> ast.Item:
@@ -102,6 +105,9 @@ class Builder:
             case "claim":
                 relation, *when = (self._expr(kid) for kid in _trees(tree))
                 return ast.Claim(relation, tuple(when), span)
+            case "paper":
+                registers = (self._token_span(token) for token in _tokens(tree, "NAME"))
+                return ast.Citation(self._paper(tree), next(registers, None), span)
         raise AssertionError(tree.data)
 
     def _dim(self, tree: Parsed) -> ast.Dim:
@@ -133,6 +139,41 @@ class Builder:
         state, rule = (self._ident(token) for token in _tokens(tree, "NAME"))
         drift, step = (self._value(part) for part in _trees(tree))
         return ast.Flow(state, drift, rule, step, self._provenance(tree.children), self._span(tree))
+
+    def _paper(self, tree: Parsed) -> Paper:
+        """A paper; what is wrong with it is reported, and something near stands in its place."""
+        names, title, *rest = _tokens(tree, "STRING")
+        (year,), registers = _tokens(tree, "NUMBER"), list(_tokens(tree, "NAME"))
+        authors = parsed_authors(names[1:-1])
+        if authors is None:
+            problem = "write the family names of the authors with commas between them"
+            self._bad_paper(names, problem)
+        if not title[1:-1].strip():
+            self._bad_paper(title, "the title is missing")
+        number = Fraction(str(year))
+        if number not in YEARS:
+            self._bad_paper(year, f"`{year}` is not the year of a paper")
+        identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
+        place = rest[0][1:-1] if rest else None
+        known, others = authors or (("",), False)
+        return Paper(known, others, int(number), title[1:-1], identifier, place)
+
+    def _identifier(self, register: Token, value: Token) -> Identifier | None:
+        if str(register) not in tuple(Register):
+            known = ", ".join(f"`{r}`" for r in Register)
+            problem = f"`{register}` keeps no papers; known are {known}"
+            self._bad_paper(register, problem, nearest(str(register), tuple(Register)))
+            return None
+        keeper, text = Register(str(register)), value[1:-1]
+        form, example, _ = FORMS[keeper]
+        if not form.fullmatch(text):
+            problem = f'`{text}` is no identifier of {keeper}; one looks like `"{example}"`'
+            self._bad_paper(value, problem)
+        return Identifier(keeper, text)
+
+    def _bad_paper(self, token: Token, problem: str, near: str | None = None) -> None:
+        span = self._token_span(token)
+        self._reporter.add(BadPaper(span, problem=problem, nearest=near))
 
     # Small parts
 
@@ -206,7 +247,15 @@ class Builder:
         span, kids = self._span(tree), tree.children
         if tree.data == "condition":
             comparisons = tuple(_COMPARISONS[str(token)] for token in _tokens(tree))
-            return ast.Relation(_values(below), comparisons, span)
+            return ast.Relation(_values(below), comparisons, span=span)
+        if tree.data == "every":
+            holds, left, right = below
+            (comparison,) = (_COMPARISONS[str(token)] for token in _tokens(tree))
+            bound = _values((left, right))
+            over = ast.Relation(bound, (comparison,), span=bound[0].span.to(bound[1].span))
+            operands = holds.operands if isinstance(holds, ast.Relation) else _values((holds,))
+            operators = holds.operators if isinstance(holds, ast.Relation) else ()
+            return ast.Relation(operands, operators, over, span)
         match str(tree.data):
             case "num":
                 return ast.Num(Fraction(str(kids[0])), span)

@@ -21,7 +21,7 @@ from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
 from dsfc.syntax.build import Builder
-from dsfc.syntax.mistakes import name_of
+from dsfc.syntax.token_names import name_of
 
 LENGTH = "L"
 """The name of the number of tokens."""

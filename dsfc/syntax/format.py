@@ -1,9 +1,9 @@
 """Syntax tree to canonical text.
 
-One item per line, two blanks of indent, the keyword of a declaration only where it changes, the
-types of declarations in a row below each other. `parse(format_spec(spec))` is `spec` again;
-formatting twice changes nothing. Comments stay before or behind the item they stand at, and where
-lines were left empty one stays.
+One item per line (a long paper takes up to three), two blanks of indent, the keyword of a
+declaration only where it changes, the types of declarations in a row below each other.
+`parse(format_spec(spec))` is `spec` again; formatting twice changes nothing. Comments stay before
+or behind the item they stand at, and where lines were left empty one stays.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import groupby, repeat
 from typing import TypeGuard
 
 from dsfc.limits import DEFAULT_LIMITS
+from dsfc.papers import Paper
 from dsfc.source import Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import unfold
@@ -22,6 +23,7 @@ from dsfc.syntax.letters import unfold
 # How tightly a node binds, as in the grammar: sum, outer product, product, contraction, sign,
 # power, application, atom.
 _ADD, _OUTER, _MUL, _DOT, _NEG, _POW, _APPLY, _ATOM = range(1, 9)
+_WIDTH = 98  # of a line, its indent left out
 _EMPTY_LINE = re.compile(r"\n[ \t\r]*\n[ \t]*\Z")
 
 
@@ -33,8 +35,8 @@ def format_spec(spec: ast.Spec, *, ascii: bool = False) -> str:
         ascii: spell Greek letters and signs in ASCII (comments and strings stay as they are).
 
     Raises:
-        ValueError: if the tree was built by a program and has a string, number or operand that no
-            text can have.
+        ValueError: if the tree was built by a program and has a string, number, paper or operand
+            that no text can have.
     """
     return _Writer(spec.comments, _Printer(ascii)).spec(spec)
 
@@ -45,7 +47,7 @@ def format_expr(node: ast.Condition, *, ascii: bool = False) -> str:
 
 
 def format_item(item: ast.Item) -> str:
-    """Canonical text of one item, on one line, a declaration with its keyword."""
+    """Canonical text of one item, a declaration with its keyword."""
     return _Printer(ascii=False).item(item)
 
 
@@ -75,7 +77,8 @@ class _Printer:
         if not isinstance(node, ast.Relation):
             return self.expr(node)
         signs = [f" {self._compare.get(sign, str(sign))} " for sign in node.operators]
-        return _chain([self._inside(operand) for operand in node.operands], signs)
+        over = "" if node.over is None else f" for {self.condition(node.over)}"
+        return _chain([self._inside(operand) for operand in node.operands], signs) + over
 
     def expr(self, node: ast.Expr, level: int = _ADD) -> str:
         """An expression, in parentheses if it binds looser than `level`."""
@@ -150,7 +153,7 @@ class _Printer:
     # Items
 
     def item(self, item: ast.Item, above: ast.Item | None = None, width: int = 0) -> str:
-        """One item on one line.
+        """One item.
 
         Args:
             item: what to print.
@@ -178,6 +181,8 @@ class _Printer:
             case ast.Claim():
                 when = " and ".join(self.condition(condition) for condition in item.when)
                 return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
+            case ast.Citation():
+                return _citation(item.paper)
 
     def width(self, item: ast.Decl) -> int:
         """How much room the names of a declaration take."""
@@ -277,6 +282,24 @@ class _Writer:
         return ""
 
 
+def _citation(paper: Paper) -> str:
+    """A paper; its title, and then what keeps it, on a line of its own where one is too long."""
+    if not paper.writable:
+        raise ValueError("a paper has authors, a year, a title and an identifier of its form")
+    kept, place = paper.identifier, paper.place
+    head, title = f"paper {_string(paper.named)}, {paper.year}", _string(paper.title)
+    rest = [] if kept is None else [f"{kept.register} {_string(kept.value)}"]
+    layouts = (
+        [[head, title, *rest]],
+        [[head], [title, *rest]],
+        [[head], [title], *([r] for r in rest)],
+    )
+    texts = [",\n        ".join(map(", ".join, lines)) for lines in layouts]
+    behind = "" if place is None else f"  {_string(place)}"
+    fitting = (t for t in texts if max(map(len, f"{t}{behind}".split("\n"))) <= _WIDTH)
+    return next(fitting, texts[-1]) + behind
+
+
 def _typed(item: ast.Item) -> TypeGuard[ast.Decl]:
     return isinstance(item, ast.Decl) and item.type is not None
 
@@ -284,9 +307,13 @@ def _typed(item: ast.Item) -> TypeGuard[ast.Decl]:
 def _quoted(provenance: ast.Provenance | None, lead: str) -> str:
     if provenance is None:
         return ""
-    if '"' in provenance.text or "\n" in provenance.text:
+    return lead + _string(provenance.text)
+
+
+def _string(text: str) -> str:
+    if '"' in text or "\n" in text:
         raise ValueError("a string has neither quotes nor newlines in it")
-    return f'{lead}"{provenance.text}"'
+    return f'"{text}"'
 
 
 def _chain(operands: Sequence[str], signs: Sequence[str]) -> str:

@@ -56,14 +56,51 @@ _SINGLE = (
     ("−–—‐‑∙•⋅∗⨂⨯✕⊙∘⊕÷∕⁄", "-----···*⊗××**+///"),
     ("⩽⩾≦≧←∼′’‘⟨⟩", "≤≥≤≥=~'''()"),
     ("“”„«»", '"""""'),
-    ("@`%∈", "·'#:"),
+    ("@`%", "·'#"),
 )
 _LOOK_ALIKES: dict[str, str] = {
     **{odd: plain for odds, plains in _SINGLE for odd, plain in zip(odds, plains, strict=True)},
     **{"≠": "!=", "≡": "==", "→": "->", "⟶": "->", "↦": "->", "∧": "and", "&": "and", "!": "!="},
-    **{"√": "sqrt(…)", "∞": "a number", "²": "^2", "³": "^3", "ᵀ": "·", "…": "a sum"},
-    **{"|": "abs(…)", "\\": "a Greek letter", "\r": "a newline", "_": "a letter first"},
+    **{"√": "sqrt(…)", "²": "^2", "³": "^3", "\r": "a newline"},
 }
+
+
+_TRANSPOSED = "; axes have names, so nothing is transposed: write `q · k` or `k ⊗ v`"
+_ADVICE: dict[str, str] = {
+    "@": "; write `·` to sum over a shared axis, `⊗` for the outer product, `W u` to apply a map",
+    "ᵀ": _TRANSPOSED,
+    "⊤": _TRANSPOSED,
+    "ℝ": "; leave it out: a shape is its axes alone, `h × n`",
+    "∈": "; the axes follow a colon: `state S : h × n`",
+    "|": "; write `abs(…)`",
+    "∞": "; write a number",
+    "…": "; write a sum, `sum[j ≤ i](…)`",
+    "_": "; a name starts with a letter",
+    "\\": "; commands of LaTeX are not read",
+}
+_LATEX: dict[str, str] = {
+    **{
+        "sum": "sum[j ≤ i](…)",
+        "prod": "prod[j < l ≤ i](…)",
+        "frac": "(…) / (…)",
+        "sqrt": "sqrt(…)",
+    },
+    **{"cdot": "·", "langle": "q · k", "rangle": "q · k", "odot": "*", "circ": "*", "ast": "*"},
+    **{"otimes": "⊗", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "in": ":", "to": "->"},
+    **{"rightarrow": "->", "mapsto": "->", "sigma": "sigmoid(…)"},
+    **{word: word for word in ("exp", "log", "tanh", "max", "min", "sin", "cos")},
+    **{name: letter for letter, name in GREEK.items() if name not in ("sum", "prod", "sigma")},
+}
+
+
+def latex_spelling(command: str) -> str | None:
+    """What to write for a command of LaTeX, named without its backslash; None if nothing is."""
+    return _LATEX.get(command)
+
+
+def advice(char: str) -> str:
+    """What to say of an illegal character that has several meanings; empty for all others."""
+    return _ADVICE.get(char, "")
 
 
 def fold(name: str) -> str:

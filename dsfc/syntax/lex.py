@@ -18,14 +18,14 @@ from dsfc.diagnostics.catalogue import Character, Limit, SyntaxProblem
 from dsfc.diagnostics.report import Label, Reporter
 from dsfc.limits import Limits
 from dsfc.source import Source, Span
-from dsfc.syntax import grammar
+from dsfc.syntax import braces, grammar
 from dsfc.syntax.ast import Comment
-from dsfc.syntax.letters import describe, fold, legal_spelling
+from dsfc.syntax.letters import advice, describe, fold, is_legal, latex_spelling, legal_spelling
 
 KEYWORDS = frozenset(
     (
         *("_MIXER", "_MODIFIER", "_EXTENDS", "_DIMS", "_CONST", "_BY", "_USE", "_ON", "_CLAIM"),
-        *("_WHEN", "_AND", "DECL", "HEADS", "EACH", "FLAG"),
+        *("_PAPER", "_WHEN", "_AND", "_FOR", "DECL", "HEADS", "EACH", "FLAG"),
     )
 )
 """Token types of the reserved words."""
@@ -44,16 +44,18 @@ NEVER_IN_BRACKETS = KEYWORDS | {
 
 _ENDLESS = 'this string has no end on its line; close it with `"`'
 
+_SLASHES = "a comment starts with `#`; sizes divide exactly, by `/`"
+
 
 @cache
 def _chunks() -> re.Pattern[str]:
     """Pieces of a text, legal or not: names and numbers are the grammar's, in ASCII digits."""
     terminals = grammar.terminals()
     return re.compile(
-        r'(?P<comment>\#[^\n]*)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
+        r'(?P<comment>\#[^\n]*)|(?P<slashes>//[^\n]*|/\*.*?\*/)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
         rf"|(?P<number>(?a:{terminals['NUMBER']}))|(?P<name>{terminals['NAME']})"
         r"|(?P<legal>\r?\n|\r(?=\n)|!=|[ \t\f+\-*/^.,:;=<>~'(){}\[\]⊗·×≤≥])"
-        r"|(?P<illegal>.)",
+        r"|(?P<latex>\\[A-Za-z]+(?:_(?=\{))?)|(?P<illegal>.)",
         re.DOTALL,
     )
 
@@ -79,7 +81,7 @@ def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Tok
     legal = legal_tokens(source, limits, reporter)
     for token in legal:
         _check_size(source, token, limits, reporter)
-    return _Layout(source, limits, reporter).of(legal)
+    return _Layout(source, limits, reporter).of(braces.replaced(source, legal, reporter))
 
 
 def legal_tokens(source: Source, limits: Limits, reporter: Reporter) -> list[Token]:
@@ -136,6 +138,12 @@ def _legal_text(source: Source, limits: Limits, reporter: Reporter) -> str:
                 reporter.add(SyntaxProblem(span, problem=_ENDLESS))
             broken = span.line
             pieces.append("0".ljust(len(text)))  # something, so that the definition is not empty
+        elif kind == "slashes":
+            place = Span(source, chunk.start(), chunk.start() + 2)
+            reporter.add(SyntaxProblem(place, problem=_SLASHES))
+            pieces.append(re.sub(r"[^\n]", " ", text))
+        elif kind == "latex":
+            pieces.append(_command(source, chunk, reporter))
         elif kind == "illegal":
             pieces.append(_replace(source, chunk, reporter))
         else:
@@ -164,10 +172,25 @@ def _replace(source: Source, chunk: re.Match[str], reporter: Reporter) -> str:
     if char == "\ufeff" and chunk.start() == 0:
         return " "
     spelling = legal_spelling(char)
-    nearest = {" ": "a space", None: None}.get(spelling, spelling)
-    reporter.add(Character(Span(source, *chunk.span()), character=describe(char), nearest=nearest))
+    said = advice(char)
+    nearest = None if said else {" ": "a space", None: None}.get(spelling, spelling)
+    place = Span(source, *chunk.span())
+    reporter.add(Character(place, character=describe(char), instead=said, nearest=nearest))
     usable = spelling is not None and len(spelling) == 1 and spelling != '"'
     return spelling if usable and spelling is not None else " "
+
+
+def _command(source: Source, chunk: re.Match[str], reporter: Reporter) -> str:
+    """A command of LaTeX is reported and read as its legal spelling where that is no longer."""
+    text = chunk.group()
+    command = text[1:].rstrip("_")
+    spelling = latex_spelling(command)
+    said = "" if spelling else advice("\\")
+    place = Span(source, *chunk.span())
+    reporter.add(Character(place, character=f"`\\{command}`", instead=said, nearest=spelling))
+    word = (spelling or "").partition("[")[0].partition("(")[0] + text[1 + len(command) :]
+    usable = all(is_legal(char) or char in "·*⊗≤≥:" for char in word) and len(word) <= len(text)
+    return (word if usable else "").rjust(len(text))
 
 
 def _check_size(source: Source, token: Token, limits: Limits, reporter: Reporter) -> None:
@@ -282,7 +305,9 @@ class _Layout:
     def _unclosed(self) -> None:
         """Reports the innermost open bracket; the definition ends at its first newline."""
         innermost = self._open[-1].token
-        self._problem(_span(self._source, innermost), f"`{innermost}` is never closed")
+        close = "`)`" if innermost.type == "LPAR" else "`]`"
+        place = _span(self._source, innermost)
+        self._problem(place, f"`{innermost}` is never closed; write {close} where it ends")
         newlines = self._newlines()
         self._open.clear()
         if newlines:

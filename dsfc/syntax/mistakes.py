@@ -30,6 +30,9 @@ _BEFORE = (
     "modifier a on x {\n ",
 )
 _AFTER = "\n z = 1\n}\n"
+_PRODUCTS = "a product is `·` (sums over a shared axis), `*` (elementwise) or `⊗` (outer)"
+BEHIND = 16
+"""So many tokens before a stop are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Mistake:
         items: wrong definitions, as they would stand in a mixer.
         units: wrong texts, whole.
         near: what the tokens before the stop, joined by blanks, must end with.
-        at: what the token at the stop must be; any, if it is empty.
+        at: what the token at the stop must match; any, if it is empty.
     """
 
     label: str
@@ -66,6 +69,29 @@ class Place:
 
 
 MISTAKES: tuple[Mistake, ...] = (
+    # Strings and transposition
+    Mistake(
+        "no function takes a string; axes have names, so products say theirs: `q · S`, `k ⊗ v`",
+        ('y = f("hn,hnp->hp", q)', "y = f('hn,hnp->hp', q)"),
+        near=r"\(",
+    ),
+    Mistake(
+        "nothing is transposed; write `k ⊗ v` for the outer product, `q · k` to sum over an axis",
+        (
+            "y = k' * v",
+            "y = k' v",
+            "y = v + k'",
+            "y = k[i-1]' * v",
+            "y = (k)' * v",
+            "y = f(k)' * v",
+        ),
+        near=r"= .*[\w)\]]",
+    ),
+    Mistake(
+        "a sum over the tokens so far is `sum[j ≤ i](…)`, one over an axis `sum[n](…)`",
+        ("y = sum[j = 1](q)", "y = Σ[j=0:i](q)", "y = sum[j in 1..i](q)", "y = sum[j=1..i](q)"),
+        near=r"\b(sum|prod|Σ|Π) \[ \w+( in)?",
+    ),
     # Products
     Mistake(
         "the ASCII outer product is `(*)`; write `k (*) v` or `k ⊗ v`",
@@ -73,7 +99,7 @@ MISTAKES: tuple[Mistake, ...] = (
         near=r"\( x \)",
     ),
     Mistake(
-        "the outer product is `⊗` or `(*)`; `×` joins axes in shapes",
+        "`×` joins axes in shapes; elementwise is `*`, the outer product is `⊗` or `(*)`",
         ("y = k × v", "y = (k × v)", "y = k (×) v"),
     ),
     Mistake(
@@ -82,27 +108,63 @@ MISTAKES: tuple[Mistake, ...] = (
         near=r"\b(sum|mean|prod|Σ|Π|max) \[[^\]]*\]",
     ),
     Mistake(
-        "a parenthesis cannot be applied; write `*` for a product",
+        f"a parenthesis cannot be applied; {_PRODUCTS}",
         ("y = (q · k) v", "y = (q + k) 2", "y = (q)(k)", "y = (q + k)[i-1]"),
     ),
     Mistake(
-        "a call cannot be applied; write `*` for a product",
-        ("y = f(q) v", "y = f(q) 2", "y = f(q)(v)"),
+        f"a call cannot be applied; {_PRODUCTS}",
+        (
+            "y = f(q) v",
+            "y = f(q) 2",
+            "y = f(q)(v)",
+            "y = f(q, v) k",
+            "y = f(f(q) k)",
+            "y = (f(q, v) k)",
+        ),
     ),
-    Mistake("a call cannot be indexed; define a name for it and index that", ("y = f(q)[i-1]",)),
     Mistake(
-        "an indexed name cannot be applied; write `*` for a product",
+        "a call cannot be indexed; index its argument, `f(q[i-1])`, or a name defined as the call",
+        ("y = f(q)[i-1]",),
+    ),
+    Mistake(
+        f"an indexed name cannot be applied; {_PRODUCTS}",
         ("y = q[i-1] v", "y = q[i-1] 2"),
+    ),
+    Mistake(
+        "a number has no suffix; write `1e-6`",
+        ("y = 1e-6f", "y = q + 1e-6f", "param a = 1e-6f", "param a : d = 1e-6f"),
+        near=r"\d[eE][+-]?\d+",
+        at=r"[fF]",
     ),
     Mistake(
         "a number cannot be applied; write `*` for a product",
         ("y = 2 v", "y = 2 (v + q)", "y = 2 f(v)"),
     ),
     Mistake("a name is applied to a name; write `*` for a product", ("y = v 2", "y = W v 2")),
-    Mistake("a power is written `^`", ("y = q ** 2",), near=r"\*"),
+    Mistake(
+        "a power is written `^`",
+        ("y = q ** 2", "y = v * q ** 2", "f(l) = q ** l", "f(l) = v * q ** l", "y = W q ** 2"),
+        near=r"\*",
+    ),
+    Mistake(
+        "an inner product is written `q · k`",
+        ("y = <q, k>", "y = 2 * <q, k>", "y = f(<q, k>)", "y = q + <q, k>"),
+        near=r"[=*+(,-]",
+        at="<",
+    ),
     Mistake(
         "a number starts with a digit; write `0.5`",
-        ("y = .5 * q", "y = 2 * .5", "y = q + .5", "y = f(.5)"),
+        (
+            "y = .5 * q",
+            "y = 2 * .5",
+            "y = q + .5",
+            "y = f(.5)",
+            "param a = .5",
+            "param a : d = .5",
+            "param a : d unit = .5",
+            "const a = .5",
+            "param b : d\n a : d unit = .5",
+        ),
     ),
     Mistake(
         "the arrow belongs to the type of a map; in an expression write `W u`", ("y = q -> v",)
@@ -115,16 +177,46 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake("a definition has one `=`", ("y == q",)),
     Mistake("a definition is written with `=` alone", ("y := q", "y : = q"), near=r":"),
+    Mistake(
+        "a derivative is written `x' = … by zoh(Δ)`", ("dx/dt = A * x",), near=r"\bd[a-zA-Z]\b"
+    ),
     Mistake("write the update out: `S = S[i-1] + …`", ("S += q", "S -= q", "S *= q", "S /= q")),
-    Mistake("the left side is the bare name: `S = …` defines S at i", ("S[i] = q", "S[i-1] = q")),
+    Mistake(
+        "the left side is the bare name, `S = …` at token i; a function of the lag is `K(l) = …`",
+        ("S[i] = q", "S[i-1] = q"),
+    ),
+    Mistake(
+        "one name is defined at a time; separate definitions by `;` or a newline",
+        ("q, k = W u, V u",),
+    ),
+    Mistake(
+        "the output is the definition of `y`; write `y = …`",
+        ("output y = q", "out y = q", "return y", "output q", "yield y"),
+        near=r"\b(output|outputs|out|return|yield)",
+    ),
+    Mistake(
+        "a function is written `f(x) = …`, and a mixer `mixer name { … }`",
+        ("def f(x): return q", "f = lambda x: q", "y = lambda x: q", "fn f(x) = q"),
+        near=r"\b(def|fn|func|function|lambda \w+)",
+    ),
     Mistake(
         "a definition is `name = …`, without a word before it",
-        ("let x = q", "def y = q", "output y"),
+        ("let x = q", "var y = q"),
+    ),
+    Mistake(
+        "an axis stands in brackets before the parenthesis: `softmax[n](x)`",
+        ("y = f(q, dim = 1)", "y = f(axis = 1)", "y = f(W q, dim = 1)", "y = f(2 * q, axis=1)"),
+        near=r"\b(dim|dims|axis|axes)",
+    ),
+    Mistake(
+        "arguments have no names; write the value alone, `f(1)`",
+        ("y = f(a = 1)", "y = f(q, a = 1)", "y = 2 * f(W q, a = 1)", "param w ~ f(a = 1)"),
+        near=r"[(,] \w+",
     ),
     Mistake(
         "comparison is `==`",
-        ("y = sum[j = i](q[j])", "y = f(a = 1)", "claim decay(S) = 1", "claim causal when a = 1"),
-        near=r"[\[(][^\])\n;]*|\b(claim|when|and)\b[^\n;]*",
+        ("claim decay(S) = 1", "claim causal when a = 1", "y = f[j = i](q)"),
+        near=r"\[[^\]\n;]*|\b(claim|when|and)\b[^\n;]*",
     ),
     Mistake(
         "the value after `=` is missing, or there is one `=` too many",
@@ -147,11 +239,17 @@ MISTAKES: tuple[Mistake, ...] = (
         ("y = q + * v", "y = q * + v", "y = + q", "y = (+ q)", "y = q ⊗ ⊗ v"),
     ),
     Mistake(
+        "a decimal number has a point, `0.5`; definitions are separated by `;` or a newline",
+        ("y = 0,5", "param a : d = 0,5", "param a = 0,5", "y = q * 0,5", "param b\n a : d = 0,5"),
+        near=r"\d",
+        at=r",",
+    ),
+    Mistake(
         "a definition has one value; separate definitions by `;` or a newline",
-        ("y = q, v", "const a = 1, b = 2"),
+        ("y = q, v", "y = W q, x = v", "const a = b, c = 2"),
     ),
     Mistake("definitions are separated by `;` or a newline", ("y = q x = v",), near=r"\w"),
-    Mistake("one string of provenance is enough", ('y = q "a" "b"',)),
+    Mistake("one string behind a definition is enough", ('y = q "a" "b"',)),
     Mistake(
         "a flow names its rule: `x' = … by zoh(Δ)`",
         ("x' = A * x", 'x\' = A * x "eq. 1"'),
@@ -159,46 +257,120 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake("the rule takes its step: `by zoh(Δ)`", ("x' = A * x by zoh",)),
     # Calls and indices
+    Mistake(
+        "a first value is a number, `= 0`, or a draw, `~ normal(0, 0.02)` or `~ uniform(-1, 1)`",
+        ("param w ~ xavier()", "param w : d ~ zeros()", "param w : d = randn()"),
+        near=r"\b(xavier|kaiming|glorot|he|zeros|ones|rand|randn)\w* \(",
+    ),
     Mistake("a call needs an argument", ("y = f()", "y = sum[n]()")),
     Mistake("an argument is missing after `,`", ("y = f(q, )", "f(a, ) = a", "y = x[n, ]")),
+    Mistake(
+        "there are no slices, since axes have names; `s` alone is all of s at the present token",
+        ("y = s[:, i]", "y = s[i, :]", "y = s[i:]", "y = s[i-1:]"),
+        near=r"\[[^\]\n;]*",
+        at=r":",
+    ),
     Mistake("the brackets are empty", ("y = x[]", "y = sum[](q)")),
+    Mistake(
+        "there is no condition; write the value with `max(a, b)`, `relu(x)` or `abs(x)`",
+        ("y = q if u > 0", "y = W q if u > 0", "y = if u > 0"),
+        near=r"\bif [^;\n]*",
+    ),
     Mistake(
         "a comparison stands in brackets and claims only",
         ("y = q < v", "y = (q < v)", "y = f(q < v)"),
     ),
     Mistake(
         "a function has plain names as arguments",
-        ("f(2) = q", "f(a + b) = q", "f(q[j]) = q"),
+        ("f(2) = q", "f(a + b) = q", "f(q[j]) = q", "f(i-j) = q", "f(x, i-j) = q"),
         near=r"\([^)]*",
     ),
     # Declarations
     Mistake(
-        "a bound is a flag: `param a : d unit` is in (0, 1); the others are `positive`, `nonneg`",
-        ("param a : d in (0, 1)", "param a in (0, 1)", "param W : d -> n in (0, 1)"),
+        "the axes follow a colon, `state S : h × n`; a bound is a flag, `unit` for (0, 1)",
+        ("state S in R", "param a in (0, 1)"),
         at="in",
     ),
     Mistake(
+        "a bound is a flag: `param a : d unit` is in (0, 1); the others are `positive`, `nonneg`",
+        (
+            "param a : d in (0, 1)",
+            "param W : d -> n in (0, 1)",
+            "param a : d × n in (0, 1)",
+            "param a : d > 0",
+            "param a : d × n > 0",
+            "param b : d\n a : d > 0",
+            "param a > 0",
+            "param b : d\n a : d × n in (0, 1)",
+            "param b : d\n a : d in (0, 1)",
+        ),
+        at="in|[<>≤≥]=?",
+    ),
+    Mistake(
+        "a first value follows `=` or `~`: `param b : d = 0`; a state starts at 0",
+        (
+            "param b : d init 0",
+            "param b : d × n init 0",
+            "param a : d\n b : d init 0",
+            "param b : d S_0 = 0",
+            "param b : d × n h0 = 0",
+        ),
+        at=r"init\w*|\w+_?0",
+    ),
+    Mistake(
+        "a shape is its axes alone: `param b : d × n`",
+        ("param b : R^d", "param b : R^(d * n)", "param a : d\n b : R^d", "param b : R * R^d"),
+    ),
+    Mistake(
+        "axes are joined by `×`; names of one shape stand before the colon: `state s, t : d`",
+        ("param w : d, n", "param w : d, t : d", "param b : d\n w : d, n", "param w : d × n, h"),
+    ),
+    Mistake(
         "axes are joined by `×` or `*`",
-        ("param w : d, n", "param w : d n", "param W : d -> h x n", "param w : d x n"),
+        (
+            "param w : d n",
+            "param W : d -> h x n",
+            "param w : d x n",
+            "param w : d × n x m",
+            "param b : d\n w : d n",
+        ),
     ),
     Mistake(
         "axes are joined by `×` or `*`, without brackets",
-        ("param w : (d, n)", "param w : [d, n]", "param w [d]"),
+        (
+            "param w : (d, n)",
+            "param w : [d, n]",
+            "param w [d]",
+            "param b : d\n w : (d, n)",
+            "param b : d\n w : [d, n]",
+        ),
     ),
     Mistake(
-        "the type follows a colon: `param w : d × n`",
-        ("param w (d, n)", "param W d -> n", "param w d"),
-    ),
-    Mistake(
-        "a declaration without axes has no colon: `param a positive`",
-        ("param a : positive", "param a : unit = 1"),
+        "the type follows a colon, and names are separated by commas: `param v, w : d × n`",
+        ("param w (d, n)", "param W d -> n", "param w d", "state s t : d"),
     ),
     Mistake(
         "an axis is a name; give its size in `dims`",
-        ("param w : 4", "param w : d × 4", "param W : d -> 4"),
+        (
+            "param w : 4",
+            "param w : d × 4",
+            "param W : d -> 4",
+            "param b : d\n w : 4",
+            "param b : d\n w : d × 4",
+        ),
     ),
     Mistake("axes are separated by commas: `dims d, n`", ("dims d n", "dims d × n")),
-    Mistake("a flag stands after the type: `param a : d positive`", ("param positive a : d",)),
+    Mistake(
+        "a flag stands after the axes, `param a : d unit`; without axes write `param a unit`",
+        (
+            "param positive a : d",
+            "param b : d\n a : unit d",
+            "state x : complex d",
+            "param a : positive",
+            "param a : unit = 1",
+            "param b : d\n a : unit = 1",
+        ),
+    ),
     Mistake(
         "the initialiser comes last, after the flags",
         ("param a = 1 positive", "param a : d = 0 complex"),
@@ -208,12 +380,32 @@ MISTAKES: tuple[Mistake, ...] = (
         "`use` says where: `use modifier on name`",
         ("use short_conv", "use short_conv(q)", "use short_conv, gate on q"),
     ),
+    Mistake(
+        'a paper is `paper "authors", year, "title", arXiv "number"  "equation"`',
+        (
+            "paper gla",
+            "paper 2024",
+            'paper "a"',
+            'paper "a" 2024',
+            'paper "a", "t"',
+            'paper "a", 2024',
+            'paper "a", 2024 "t"',
+            'paper "a", 2024, t',
+            'paper "a", 2024, "t", "2312.06635"',
+            'paper "a", 2024, "t", 2312.06635',
+            'paper "a", 2024, "t", arXiv 2312.06635',
+            'paper "a", 2024, "t", arXiv: "2312.06635"',
+            'paper "a", 2024, "t", arXiv "2312.06635", "eq. 1"',
+        ),
+    ),
     # Units
     Mistake(
         "the body stands in braces: `mixer name { … }`",
         units=(
             "mixer a\ny = q",
             "mixer a: y = q",
+            'mixer a "t": y = q',
+            'mixer a "t"\ny = q',
             "mixer a y = q",
             "mixer a = q",
             "mixer a(u) { }",
@@ -221,7 +413,24 @@ MISTAKES: tuple[Mistake, ...] = (
         ),
     ),
     Mistake(
-        "the string of provenance stands before `extends`", units=('mixer a extends b "eq. 1" { }',)
+        'a mixer has a name before its title: `mixer name "title" { … }`',
+        units=('mixer "t" { }', "mixer { }"),
+    ),
+    Mistake(
+        "a name is letters, digits and `_`",
+        units=("mixer a-b { }", "mixer a.b { }", "mixer a/b { }"),
+    ),
+    Mistake(
+        'a string stands in double quotes: `"title"`',
+        units=("mixer a 'b' { }", "mixer a 't' extends b {}"),
+    ),
+    Mistake(
+        "a base follows `extends`: `mixer name extends qkv { … }`",
+        units=('mixer a "t" (b) { }',),
+    ),
+    Mistake(
+        'the title stands before `extends`: `mixer name "title" extends qkv { … }`',
+        units=('mixer a extends b "eq. 1" { }',),
     ),
     Mistake(
         "`extends` is followed by the name of a mixer",
@@ -236,7 +445,7 @@ MISTAKES: tuple[Mistake, ...] = (
         units=("modifier m { }", 'modifier m "s" { }'),
     ),
     Mistake(
-        "a text consists of units; write `mixer name { … }`",
+        "a text consists of mixers and modifiers; write `mixer name { … }`",
         units=(
             "y = q",
             "dims d",
@@ -247,10 +456,15 @@ MISTAKES: tuple[Mistake, ...] = (
             "a { y = q }",
         ),
     ),
+    Mistake(
+        "the `}` before closes the mixer; remove it, or move this line above it",
+        units=("mixer a { y = q }\n w : d", "mixer a { y = q }\n w = 1", "mixer a { }\n param w"),
+        near=r"\}\s*",
+    ),
     Mistake("`}` closes nothing; remove it", units=("mixer a { y = q }\n}", "}")),
     Mistake(
         "braces cannot be nested; use parentheses in expressions",
-        ("y = {q}", "{ y = q }", "y = q { }", "y = f({q})"),
+        ("{ y = q }", "y = q_{", "y = {", "y = q + {"),
     ),
 )
 
@@ -259,7 +473,7 @@ def recognise(place: Place) -> str | None:
     """What to say about a place, or None if it is no known mistake."""
     before = " ".join(str(token) for token in place.before)
     for mistake in _by_state().get((place.state, place.token.type), ()):
-        here = not mistake.at or mistake.at == place.token
+        here = not mistake.at or re.fullmatch(mistake.at, place.token) is not None
         if here and re.search(rf"(?:{mistake.near})\s*\Z", before):
             return mistake.label
     return None
@@ -288,65 +502,5 @@ def stop(text: str) -> Place | None:
         try:
             automaton.feed_token(token)
         except UnexpectedToken:
-            return Place(automaton.parser_state.position, tokens[max(0, at - 8) : at], token)
+            return Place(automaton.parser_state.position, tokens[max(0, at - BEHIND) : at], token)
     return None
-
-
-_READABLE = {
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "STRING": "a string",
-    "EQUAL": "`=`",
-    "TILDE": "`~`",
-    "ARROW": "`->`",
-    "CROSS": "`×`",
-    "OUTER": "`⊗`",
-    "DOT": "`·`",
-    "STAR": "`*`",
-    "SLASH": "`/`",
-    "PLUS": "`+`",
-    "MINUS": "`-`",
-    "CMP": "a comparison",
-    "CIRCUMFLEX": "`^`",
-    "QUOTE": "`'`",
-    "COMMA": "`,`",
-    "COLON": "`:`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "LBRACE": "`{`",
-    "RBRACE": "`}`",
-    "DECL": "a declaration",
-    "FLAG": "a flag",
-    "HEADS": "`heads`",
-    "EACH": "`each`",
-    lex.SEPARATOR: "the end of the line",
-    "$END": "the end of the text",
-}
-_OPERATORS = frozenset("OUTER DOT STAR SLASH PLUS MINUS CIRCUMFLEX".split())
-
-
-def name_of(token: Token) -> str:
-    """A token as messages name it."""
-    if token.type in (lex.SEPARATOR, "$END"):
-        return "`;`" if ";" in token else _READABLE[token.type]
-    return f"`{token}`"
-
-
-def expectation(accepted: set[str]) -> str:
-    """What may stand at a place, shortened: `a name, a number or "("`."""
-    kinds = set(accepted)
-    words = []
-    if {"_CLAIM", "_DIMS", "DECL"} <= kinds:
-        kinds -= {"_CLAIM", "_DIMS", "_CONST", "_USE", "DECL", "NAME"}
-        words.append("a definition or declaration")
-    elif len(_OPERATORS & kinds) > 2:
-        kinds -= _OPERATORS
-        words.append("an operator")
-    elif "NAME" in kinds and "MINUS" in kinds:
-        kinds -= {"NUMBER", "MINUS", "LPAR", "NAME"}
-        words.append("an expression")
-    words += sorted(_READABLE.get(kind, f"`{kind.strip('_').lower()}`") for kind in kinds)
-    *most, last = words or ["nothing"]
-    return f"{', '.join(most)} or {last}" if most else last

@@ -25,7 +25,8 @@ from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
 from dsfc.syntax.build import Builder
-from dsfc.syntax.mistakes import Place, expectation, name_of, recognise
+from dsfc.syntax.mistakes import BEHIND, Place, recognise
+from dsfc.syntax.token_names import STARTERS, expectation, name_of, near_word
 
 _UNITS = frozenset({"_MIXER", "_MODIFIER"})
 _END = "$END"
@@ -176,12 +177,15 @@ class _Reading:
             label = Label(self._span(self._brace), "opened here")
             return SyntaxProblem(span, problem="`}` is missing before this place", labels=(label,))
         place = Place(
-            self._automaton.parser_state.position, self._tokens[max(0, at - 8) : at], token
+            self._automaton.parser_state.position, self._tokens[max(0, at - BEHIND) : at], token
         )
+        accepted = grammar.accepted(self._automaton)
+        misspelt = self._misspelt(at, accepted)
+        if misspelt is not None:
+            return misspelt
         known = recognise(place)
         if known is not None:
             return SyntaxProblem(span, problem=known, found=name_of(token))
-        accepted = grammar.accepted(self._automaton)
         word = self._keyword(at, "NAME" in accepted)
         if word is not None:
             return Keyword(self._span(word), word=str(word), nearest=f"{word}_")
@@ -189,6 +193,20 @@ class _Reading:
         return SyntaxProblem(
             span, problem=f"{name_of(token)} cannot stand here; expected {wanted}", expected=wanted
         )
+
+    def _misspelt(self, at: int, accepted: set[str]) -> SyntaxProblem | None:
+        """A name that stands where a word of the language is meant, with that word."""
+        token, before = self._tokens[at], self._tokens[at - 1] if at else None
+        if token.type != "NAME":
+            return None
+        word = near_word(str(token), accepted)
+        if word is None and before is not None and before.type == "NAME":
+            starts = at == 1 or self._tokens[at - 2].type in _BOUNDARIES
+            token, word = before, near_word(str(before), STARTERS) if starts else None
+        if word is None:
+            return None
+        problem = f"`{token}` is no word of the language"
+        return SyntaxProblem(self._span(token), problem=problem, nearest=word)
 
     def _keyword(self, at: int, name_accepted: bool) -> Token | None:
         """The reserved word that was meant as a name, if one was."""

@@ -32,8 +32,10 @@ SCOPES = {
     "_ON": "keyword.other",
     "_BY": "keyword.other",
     "_CLAIM": "keyword.control",
+    "_PAPER": "keyword.control",
     "_WHEN": "keyword.control",
     "_AND": "keyword.operator.logical",
+    "_FOR": "keyword.control",
     "ARROW": "keyword.operator",
     "CMP": "keyword.operator.comparison",
     "OUTER": "keyword.operator",
@@ -61,6 +63,9 @@ UNITS = {
 }
 """The scopes of what the name of a mixer or modifier follows."""
 
+OPERATOR = "keyword.operator"
+"""What the scopes of operators begin with."""
+
 UNIT_NAME = "entity.name.type"
 FUNCTION = "entity.name.function"
 DEFINED = "variable.other.definition"
@@ -74,7 +79,7 @@ def textmate() -> dict[str, Any]:
         "name": "dsf",
         "scopeName": "source.dsf",
         "fileTypes": ["dsf"],
-        "patterns": [_pattern(match, scopes) for match, scopes in _rules()],
+        "patterns": [_pattern(match, scopes) for match, scopes in rules()],
     }
 
 
@@ -83,8 +88,8 @@ def textmate_text() -> str:
     return json.dumps(textmate(), ensure_ascii=False, indent=2) + "\n"
 
 
-def _rules() -> Iterator[tuple[str, dict[int, str]]]:
-    """Regular expressions with the scopes of their groups; the first that matches counts."""
+def rules() -> Iterator[tuple[str, dict[int, str]]]:
+    """Yields regular expressions with the scopes of their groups; the first that matches counts."""
     known = terminals()
     name = known["NAME"]
     for kind in ("COMMENT", "STRING"):

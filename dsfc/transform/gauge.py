@@ -1,8 +1,8 @@
 """Changes of gauge: other bases for a state, the same map from input to output.
 
 With g_i = h_i / f_i (f the gauge's factor, nowhere zero) a transition Λ_i becomes
-f_i⁻¹ Λ_i f_{i-1}, a drive b_i / f_i, and a read of h_i a read of f_i g_i. P0 eq. 15 is the gauge
-f = η of an attention whose Λ is the identity; exp of a running maximum is another
+f_i⁻¹ Λ_i f_{i-1}, a drive b_i / f_i, and a read of h_i a read of f_i g_i. Eq. 15 of Sieber et al.
+2024 is the gauge f = η of an attention whose Λ is the identity; exp of a running maximum is another
 (`dsfc.transform.running_max`).
 
 The initial state is h_{-1} and f_{-1} = 1, unless f is constant: then it is h_{-1} / f.
@@ -73,9 +73,10 @@ def change_gauge(
 def eta_gauge(system: System) -> tuple[System, Record]:
     """Returns the System in the paper's gauge: post-scales 1/η of reads go into the transition.
 
-    A read-out r / η, with η token-wise or a read of a denominator's states (P0 §3.2), has its
-    states stored as h / η; then Λ_i = η_{i-1}/η_i and the read-out is r alone. Read-outs that are
-    not of that form, states that run backwards and states that η itself reads are left alone.
+    A read-out r / η, with η token-wise or a read of a denominator's states (Sieber et al. 2024
+    §3.2), has its states stored as h / η; then Λ_i = η_{i-1}/η_i and the read-out is r alone.
+    Read-outs that are not of that form, states that run backwards and states that η itself reads
+    are left alone.
     """
     names = Names.of(system)
     streams: list[Stream] = []

@@ -10,6 +10,7 @@ from dsfc.expr.json import decode, encode
 from dsfc.system.ir import MaxPlus, System
 from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.claim import (
+    Assumed,
     Certificate,
     Claim,
     Conditional,
@@ -91,6 +92,8 @@ def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
     claim, proof = alpha_rename(certificate.claim), certificate.proof
     check_sizes(claim)
+    if claim.assumed and not isinstance(proof, Assumed):
+        raise Rejected("something is assumed, of which this rule says nothing")
     if claim.functions and not (claim.case and claim.equal):
         raise Rejected("functions are listed that no value is made of")
     if not isinstance(proof, Same | Witness | Invariant) and any(
@@ -105,7 +108,7 @@ def _checked(certificate: Certificate) -> Gap | None:
         case Witness():
             return check_witness(claim, proof)
         case _:
-            RULES[type(proof)](claim, proof)
+            return RULES[type(proof)](claim, proof)
     return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsfc.expr.tree import Expr
 from dsfc.system.ir import System
 from dsfc.trusted.polynomial import Monomial
 
@@ -36,6 +37,26 @@ class Condition:
     polynomial: Coefficient
     solved: str
     padded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Two values of a that compare, at every token and index: see `dsfc.trusted.rules.assumed`.
+
+    Attributes:
+        left: one value.
+        relation: one of `==`, `!=`, `<`, `<=`, `>`, `>=`.
+        right: the other.
+        earlier: an index that both may be read at, for each token before the present one; "" if
+            there is none.
+        own: whether the present token is one of these.
+    """
+
+    left: Expr
+    relation: str
+    right: Expr
+    earlier: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +92,8 @@ class Claim:
         locality: where it is claimed that a is no case of b and b has slots: the slots are
             functions of the token and of as many tokens before it. None: of the last tokens,
             however many.
+        assumed: what holds of values of a on the sequences that equality is claimed of, at all of
+            their tokens; where difference is claimed, at the point that shows it.
         functions: logarithms and exponentials that values in conditions are made of: which, and the
             numerator and denominator of what stands in it, in generators that are there before.
         apart: parameters of b, and axes of it that no input or output has, that are its own though
@@ -89,6 +112,7 @@ class Claim:
     locality: int | None = None
     apart: tuple[str, ...] = ()
     functions: tuple[tuple[str, Coefficient, Coefficient], ...] = ()
+    assumed: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +331,21 @@ class Somewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumed:
+    """A proof where something is assumed: what rule "assumed" stores.
+
+    Attributes:
+        proof: of equality of what is left of both mixers, or a point at which the outputs differ
+            and what is assumed holds.
+        holds: where equality is shown: a point at which what is assumed holds and the output of a
+            at the last token is not 0.
+    """
+
+    proof: Invariant | MarkovParameters | Same | Witness
+    holds: Somewhere | None
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """A claim with what shows it.
 
@@ -327,5 +366,6 @@ class Certificate:
         | ConstantSequence
         | SeparatingSequences
         | Same
+        | Assumed
     )
     defined: Somewhere | None = None

@@ -40,6 +40,11 @@ def _is_derived(system: System) -> bool:
     return again is not None and _form(again) == _form(system)
 
 
+def derived_form(system: System) -> System | None:
+    """Returns a system that is derived from the definition of one; None where there is none."""
+    return derived_again(system)
+
+
 def _form(system: System) -> object:
     """The parts of a derived form that a definition says."""
     parts = (system.axes, system.streams, system.stages, system.outputs, system.definition)

@@ -68,7 +68,7 @@ def check_plain(claim: Claim, rule: str) -> None:
     """
     if not claim.equal:
         raise Rejected(f'rule "{rule}" shows equality, and difference is claimed')
-    if claim.conditions:
+    if claim.conditions or claim.assumed:
         raise Rejected(f'rule "{rule}" has no conditions')
     if claim.case:
         # Ranges of b's parameters may be smaller than a's: see `conditional.check_case`.

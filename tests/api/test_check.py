@@ -35,7 +35,9 @@ def agree(path: str | Path) -> list[bool]:
             if name not in said:
                 assert set(map(str, e.diagnostics)) <= set(map(str, found.diagnostics))
             elif any(d.code == "E-NO-OUTPUT" for d in e.diagnostics):
-                assert said[name] == "it has no output `y`; it is a base for others"
+                assert (
+                    said[name] == "it has no output: define `y = …`, or extend it in another mixer"
+                )
             else:
                 assert said[name] == "; ".join(d.message for d in e.diagnostics)
         else:

@@ -343,13 +343,16 @@ def _edit(editor: Any, folder: Path) -> None:
     places = [(k, line.index("canary")) for k, line in enumerate(lines) if "canary" in line][::4]
     for line, character in places:
         at = {**here, "position": {"line": line, "character": character}}
-        for method in ("hover", "completion", "definition", "prepareRename"):
+        for method in ("hover", "completion", "definition", "prepareRename", "signatureHelp"):
             assert "error" not in editor.ask(f"textDocument/{method}", **at)
         editor.ask("textDocument/rename", **at, newName="canary_new")
+        editor.ask("textDocument/references", **at, context={"includeDeclaration": True})
     options = {"tabSize": 2, "insertSpaces": True}
     editor.ask("textDocument/formatting", **here, options=options)
     whole = {"start": {"line": 0, "character": 0}, "end": {"line": len(lines) - 1, "character": 0}}
     editor.ask("textDocument/codeAction", **here, range=whole, context={"diagnostics": []})
+    for method in ("documentSymbol", "semanticTokens/full", "inlayHint"):
+        assert "error" not in editor.ask(f"textDocument/{method}", **here, range=whole)
     editor.tell("textDocument/didSave", **here)
     while not any(it["code"] == "E-CLAIM" for it in editor.diagnostics()):
         pass  # the check that runs when nobody types

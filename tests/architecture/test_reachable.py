@@ -23,7 +23,6 @@ Symbol = tuple[str, str]
 JUDGES = {
     "dsfc.mixer.evaluate": "the meaning of a mixer, run literally: tests hold every stage to it",
     "dsfc.plan.evaluate_adjoint": "the meaning of a plan's gradient: tests hold adjoints to it",
-    "dsfc.syntax.textmate": "a command of its own, which writes the grammar of editors",
     "dsfc.diagnostics.catalogue": "`examples`: tests raise each code by the spec on its page",
     "dsfc.backends.triton.cost.devices": "times of kernels on known GPUs, which benchmarks read",
 }
@@ -200,6 +199,7 @@ def project(root: Path) -> Project:
     backends = [(f"dsfc.backends.{b}", "BACKEND") for b in backend_names()]
     rows = [(m, "ROW") for m in modules if re.search(r"\.forms\.\w+$", m)]
     names = [("dsfc", "_HOMES"), ("dsfc", "__getattr__"), ("dsfc.cli", "main")]
+    names.append(("dsfc.syntax.pygments_lexer", "DsfLexer"))  # by its entry point
     whole.reach([*commands, *backends, *public, *rows, *names, ("dsfc.__main__", "")])
     return whole
 

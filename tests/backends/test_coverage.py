@@ -92,6 +92,7 @@ def test_all_has_what_both_targets_have() -> None:
 # --- what modules, commands and pages say ---------------------------------------------------------
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_the_text_of_a_module_starts_the_kernels_of_the_table(name: str, backend: str) -> None:
@@ -116,6 +117,7 @@ def explained(text: str) -> str:
     return "\n".join(x for x in literals if isinstance(x, str))
 
 
+@pytest.mark.share(4, ci=5)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
@@ -129,6 +131,7 @@ def said_of(reason: Reason) -> str:
     return f"no kernel for {', '.join(reason.scans)}: {reason.why}" if reason.scans else reason.why
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("backend", ["torch", "c", "triton", "all"])
 def test_compile_names_the_scans_without_kernels_and_why(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +229,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))
 def test_calls_start_the_kernels_of_the_table(

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from random import SystemRandom
 from types import FrameType
@@ -48,11 +49,16 @@ from dsfc.diagnostics.render import render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.diagnostics.sarif import to_sarif
 from dsfc.language_server.complete import complete
-from dsfc.language_server.document import document
+from dsfc.language_server.document import Document, document
 from dsfc.language_server.edits import fixes, formatted
+from dsfc.language_server.highlight import highlight
+from dsfc.language_server.hints import hints
 from dsfc.language_server.hover import hover
 from dsfc.language_server.lookup import definitions
+from dsfc.language_server.references import references
 from dsfc.language_server.rename import Refused, rename
+from dsfc.language_server.signature import signature
+from dsfc.language_server.symbols import symbols
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.mixer.library import Library
 from dsfc.resource_limits import bounded
@@ -192,9 +198,26 @@ def _edited(text: str, requests: list[tuple[str, int, int, str]]) -> tuple[str, 
                     rename(it, at, word)
             case "format":
                 formatted(it)
-            case _:
+            case "fix":
                 fixes(it, at, to)
+            case _:
+                _show(it, at, to)
     return ("refused" if codes else "accepted"), tuple(sorted(codes))
+
+
+def _show(it: Document, at: int, to: int) -> None:
+    """What an editor shows of a text, whatever is wrong with it: all of it lies in the text."""
+    words = [word.span for word in highlight(it)]
+    assert all(a.end <= b.start for a, b in pairwise(words))
+    assert all("\n" not in span.text for span in words)
+    for symbol in symbols(it):
+        for child in (symbol, *symbol.children):
+            assert symbol.span.start <= child.span.start <= child.place.start
+            assert child.place.end <= child.span.end <= symbol.span.end <= len(it.source.text)
+    assert all(at <= hint.offset <= to for hint in hints(it, at, to))
+    assert all(0 <= span.start < span.end for span in references(it, at))
+    calls = signature(it, at)
+    assert calls is None or all(one.label for one in calls.signatures)
 
 
 def shown(it: Diagnostic) -> str:

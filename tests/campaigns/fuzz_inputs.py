@@ -368,7 +368,7 @@ def swapped_certificates(random: Random) -> bytes:
 
 # Editors
 
-REQUESTS = ("edit", "complete", "hover", "definitions", "rename", "format", "fix")
+REQUESTS = ("edit", "complete", "hover", "definitions", "rename", "format", "fix", "show")
 
 
 def dialogue(random: Random) -> bytes:

@@ -110,7 +110,10 @@ def test_shipped_specs_are_found_by_name(run: Callable, name: str) -> None:
 
 
 def test_a_base_without_output_is_no_mistake(run: Callable) -> None:
-    assert "qkv: it has no output `y`; it is a base for others" in run("check", "qkv").output
+    assert (
+        "qkv: it has no output: define `y = …`, or extend it in another mixer"
+        in run("check", "qkv").output
+    )
 
 
 def test_what_this_version_cannot_compile_is_said(run: Callable) -> None:
@@ -259,7 +262,7 @@ def test_an_illegal_character_hides_no_other_mistake(run: Callable, spec: Callab
         "m.dsf",
     )
     lines = run("check", "--format", "short", "m.dsf").output.splitlines()
-    assert [line.split(": ")[0::2] for line in lines] == [
+    assert [line.split(": ")[0:3:2] for line in lines] == [
         ["m.dsf:5:9", "E-CHAR"], ["m.dsf:6:7", "E-UNKNOWN-NAME"], ["m.dsf:7:7", "E-UNKNOWN-NAME"],
     ]  # fmt: skip
 
@@ -298,3 +301,40 @@ def test_claims_that_were_decided_are_printed_when_time_is_up(
     found = run("check", str(path), "--timeout", "1")
     assert found.exit_code == 1 and "proved causal" in found.output
     assert "time to check" in found.output and "`--timeout SECONDS` allows more" in found.output
+
+
+def test_a_folder_is_all_specs_below_it(run: Callable, spec: Callable, folder: Path) -> None:
+    (folder / "mixers" / "deep").mkdir(parents=True)
+    spec("mixer a { dims d; input u : d; y = u }", "mixers/b.dsf")
+    spec("mixer a { dims d; input u : d; y = x }", "mixers/deep/a.dsf")
+    spec("mixer a {", "mixers/notes.txt")
+    result = run("check", "mixers", "mixers/b.dsf")
+    assert result.exit_code == 1 and "2 specs, 1 error" in result.output
+    assert "mixers/b.dsf: ok" in result.output and "mixers/deep/a.dsf: wrong" in result.output
+    (folder / "empty").mkdir()
+    none = run("check", "empty")
+    assert none.exit_code == 1 and "empty: no .dsf file in this folder" in none.output
+    (folder / "gla").mkdir()
+    assert "gla: ok" in run("check", "gla").output
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"), [("q * S", True), ("q · S", False), ("sum[n](q * S)", False)]
+)
+def test_an_output_with_the_axes_of_a_state_is_noted(
+    run: Callable, spec: Callable, output: str, kept: bool
+) -> None:
+    spec(f"mixer m extends qkv {{ state S : h × n × p\n S = S[i-1] + k ⊗ v\n y = {output} }}")
+    result = run("check", "mine.dsf")
+    assert result.exit_code == 0
+    assert ("`y` has the axes {h,n,p}, all those of the state `S`" in result.output) == kept
+
+
+@pytest.mark.parametrize(("body", "idle"), [("k · q * v", True), ("v[j]", False), ("1", False)])
+def test_a_sum_that_reads_nothing_at_its_index_is_noted(
+    run: Callable, spec: Callable, body: str, idle: bool
+) -> None:
+    spec(f"mixer m extends qkv {{ y = v * sum[n](k) + sum[j ≤ i]({body}) * v }}")
+    result = run("check", "mine.dsf")
+    assert result.exit_code == 0, result.output
+    assert ("nothing in this sum is read at token `j`" in result.output) == idle

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.api.pipeline import load
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import load, read
+from dsfc.claims.verdict import Proved
 from dsfc.expr.build import ones
 from dsfc.prover import equivalent, subsumes
 from dsfc.system.ir import Direct, System
@@ -266,7 +268,8 @@ mixer weighs { dims n
 
 def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
-    found = run("equiv", f"{path}:keeps", f"{path}:forgets", "--case-certificate", "case.json")
+    asked = "equiv", f"{path}:keeps", f"{path}:forgets", "--explain"
+    found = run(*asked, "--case-certificate", "case.json")
     assert found.exit_code == 4 and found.output.startswith("keeps = forgets: refuted\n")
     assert "\nISO  each is a case of the other: refuted\n" in found.output
     assert "\nSUB  keeps is a case of forgets: refuted, for no parameters\n" in found.output
@@ -281,10 +284,25 @@ def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: 
     assert run("check-proof", "bad.json").exit_code == 1
 
 
+def test_verdict_and_witness_come_first_and_the_rest_when_asked(
+    run: Callable, spec: Callable
+) -> None:
+    path = spec(CASES)
+    args = ("equiv", f"{path}:keeps", f"{path}:forgets")
+    short, long = run(*args).output, run(*args, "--explain").output
+    assert short.startswith("keeps = forgets: refuted\n  sizes ")
+    assert "  output     token " in short and "statement" not in short
+    *_, iso, forth, back, more = short.splitlines()
+    assert iso.startswith("ISO  ") and forth.startswith("SUB  ") and back.startswith("SUB  ")
+    assert more == "--explain prints what shows this"
+    assert "  statement  equal outputs" in long and "  sequence" in long and more not in long
+    assert len(short.splitlines()) < len(long.splitlines()) / 2
+
+
 def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
     args = ("equiv", f"{path}:keeps", f"{path}:weighs", "--conditions")
-    found = run(*args)
+    found = run(*args, "--explain")
     assert found.exit_code == 6
     assert "\nSUB  keeps is a case of weighs: proved for " in found.output
     assert "\nSUB  weighs is a case of keeps: refuted, for no parameters\n" in found.output
@@ -436,3 +454,33 @@ def test_a_timeout_in_a_process_of_somebody_else_ends_the_search_alone(
 def test_a_timeout_is_a_number_of_seconds(run: Callable, spec: Callable, seconds: str) -> None:
     path = spec(TWO.replace("{drive}", "u"), "two.dsf")
     assert run("equiv", f"{path}:a", f"{path}:b", "--timeout", seconds).exit_code == 2
+
+
+ORTHOGONAL = """
+mixer layer { dims n, p
+  input q, k : n;  v : p
+  y = (q · k) * v
+}
+mixer additive extends layer {
+  state S : n × p
+  S = S[i-1] + k ⊗ v
+  y = q · S
+}
+mixer delta extends layer {
+  state S : n × p
+  S = S[i-1] + k ⊗ (v - k · S[i-1])
+  y = q · S
+  claim equivalent additive when k · k[j] == 0 for j < i
+}
+"""
+
+
+def test_what_a_claim_assumes_is_printed(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(ORTHOGONAL)
+    (claim,) = claims(read(folder / path).compilation("delta"))
+    assert isinstance(claim.verdict, Proved) and claim.verdict.certificate is not None
+    (folder / "proof.json").write_text(write(claim.verdict.certificate), encoding="utf-8")
+    accepted = run("check-proof", "proof.json", f"{path}:delta", f"{path}:additive")
+    assert accepted.exit_code == 0, accepted.output
+    assert "equal outputs where something is assumed, for all n, p" in accepted.output
+    assert "assumed    k · k[j] == 0 for j < i, of the first" in accepted.output

@@ -24,7 +24,7 @@ def test_a_module_says_where_it_comes_from(run: Callable, module: Path) -> None:
     result = run("info", "s6.py")
     assert result.exit_code == 0
     assert result.output == (
-        "s6.py: s6: S6\n"
+        "s6.py: s6: Selective state space of Mamba (S6)\n"
         f"  origin     dsfc {version('dsfc')}, torch backend, from s6.dsf; untouched\n"
         "  exports    S6, State, reference, s6\n"
         "  modes      recurrent, chunked, scan; chunks of 32 tokens\n"

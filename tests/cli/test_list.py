@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 
 import dsfc
 from dsfc.api.locate import shipped_names
+from dsfc.api.shipped import shipped_papers
 from dsfc.diagnostics.report import DiagnosticError
 
 
@@ -16,18 +18,29 @@ def test_every_shipped_spec_has_a_line(run: Callable) -> None:
     result = run("list")
     assert result.exit_code == 0
     for name in shipped_names():
-        assert f"\n  {name} " in f"\n{result.output}", name
+        line = re.search(rf"^  {name} .*$", result.output, re.MULTILINE)
+        assert line is not None and shipped_papers(name)[0].short in line[0]
 
 
 def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
     specs = {s["name"]: s for s in json.loads(run("list", "--format", "json").output)["specs"]}
     assert set(specs) == set(shipped_names())
+    papers = specs["gla"]["papers"]
+    assert papers[0] == {
+        "authors": ["Yang", "Wang", "Shen", "Panda", "Kim"],
+        "others": False,
+        "year": 2023,
+        "title": "Gated Linear Attention Transformers with Hardware-Efficient Training",
+        "identifier": {"register": "arXiv", "value": "2312.06635"},
+        "place": None,
+    }
     assert specs["gla"] == {
         "name": "gla",
-        "title": "GLA",
+        "title": "Gated linear attention (GLA)",
         "kind": "mixer",
         "structure": "per_key",
         "state": "h * n * p",
+        "papers": papers,
         "kernels": ["C", "Triton"],
     }
     kinds = {n: specs[n]["kind"] for n in ("qkv", "separable", "gate", "lstm")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import pytest
 
 from dsfc.api.pipeline import read
 from dsfc.cli.new import FORMS
+from dsfc.diagnostics.report import Reporter
+from dsfc.limits import DEFAULT_LIMITS
+from dsfc.source import Source
+from dsfc.syntax.ast import ModifierUnit
+from dsfc.syntax.lex import comments, legal_tokens
 
 
 def test_every_starter_is_a_form(root: Path) -> None:
@@ -26,6 +32,58 @@ def test_a_starter_compiles_as_it_is(run: Callable, folder: Path, form: str) -> 
         assert text.compilation(name).module("torch").text
     assert run("check", "--strict", "fresh.dsf").exit_code == 0
     assert run("fmt", "--check", "fresh.dsf").exit_code == 0
+
+
+QUOTED = re.compile(r"`([^`]+)`")
+
+
+def quoted(root: Path, form: str) -> list[str]:
+    """What the comments of a starter have in backquotes."""
+    text = (root / "dsfc" / "starters" / f"{form}.dsf").read_text(encoding="utf-8")
+    return QUOTED.findall("\n".join(c.text for c in comments(Source("starter", text))))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_command_that_a_starter_quotes_runs(
+    run: Callable, folder: Path, root: Path, form: str
+) -> None:
+    run("new", "mine", "--form", form)
+    for words in (w.split() for w in quoted(root, form) if w.startswith("dsfc ")):
+        arguments = ["mine.dsf"] if words == ["dsfc", "check"] else []
+        result = run(*words[1:], *arguments)
+        assert result.exit_code == 0 and result.output, words
+
+
+def test_starters_quote_commands_and_spellings_of_the_language(root: Path) -> None:
+    everything = [text for form in FORMS for text in quoted(root, form)]
+    assert sum(text.startswith("dsfc ") for text in everything) >= 3
+    for text in everything:
+        reporter = Reporter()
+        legal_tokens(Source("quoted", text), DEFAULT_LIMITS, reporter)
+        assert not reporter.errors, text
+
+
+def test_the_variant_names_the_modifiers_that_are_shipped(root: Path) -> None:
+    kinds = {name: type(read(name).spec.units[0]) for name in quoted(root, "variant")[-5:]}
+    assert set(kinds.values()) == {ModifierUnit}
+
+
+def test_the_modifier_and_the_attention_say_what_they_define(run: Callable, folder: Path) -> None:
+    run("new", "mine", "--form", "attention")
+    output = read("mine.dsf").compilation("mine").system.outputs[0]
+    assert [axis.name for axis in output.axes] == ["h", "p"]
+    assert "N-OUTPUT" not in run("check", "mine.dsf", "--format", "short").output
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("form", ["recurrence", "qkv", "gla", "gate", *FORMS[1:]])
+def test_what_it_says_to_do_next_can_be_done(run: Callable, folder: Path, form: str) -> None:
+    last = run("new", "fresh", "--form", form).output.splitlines()[-1].strip()
+    commands, _, advice = last.partition(", then ")
+    steps = [commands, advice] if advice.startswith("dsfc ") else [commands]
+    for step in steps:
+        assert run(*step.split()[1:]).exit_code == 0, step
+    assert (len(steps) == 2) == (form not in ("qkv", "gate"))
 
 
 @pytest.mark.parametrize("mixer", ["gla", "normalized_attn", "dlr", "gate"])

@@ -20,6 +20,14 @@ def test_the_system_in_index_form_by_default(run: Callable) -> None:
     assert "structure of normalized_attn\n  class       scalar (ID)\n" in result.output
 
 
+def test_papers_stand_below_the_title(run: Callable) -> None:
+    lines = run("show", "gla").output.splitlines()
+    assert lines[0] == "gla: Gated linear attention (GLA)"
+    assert lines[3].startswith("  Yang, Wang, Shen, Panda, Kim 2023: Gated Linear Attention ")
+    assert lines[4].endswith(", arXiv:2501.00658, eq. 6")
+    assert "  papers\n    Schlag, Irie, " in run("show", "deltanet", "--stage", "mixer").output
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("form", ["index", "kronecker", "phi", "latex"])
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
@@ -156,3 +164,32 @@ def test_the_modes_are_those_of_the_module(run: Callable, name: str, modes: str 
     lines = run("show", name, "--form", "index").output.splitlines()
     said = [line.partition(": ")[2] for line in lines if line.startswith("modes of its module")]
     assert said == ([] if modes is None else [modes])
+
+
+def test_softmax_is_shown_as_its_attention_matrix(run: Callable) -> None:
+    for args in (("show", "softmax"), ("show", "softmax", "--form", "phi")):
+        text = run(*args).output
+        assert "Φ_ij = exp(s_ij) / Σ_{l ≤ i} exp(s_il)   on v_j   for j ≤ i" in text
+        assert "s_ij = n^(-1/2) * q_i · k_j" in text
+        assert "there is no Φ" not in text and "there are no Λ" not in text
+
+
+def test_what_is_around_an_attention_is_shown(run: Callable, spec: Callable) -> None:
+    spec(
+        "mixer m extends softmax { param w_g : d -> h\n g = sigmoid(w_g u)\n"
+        " y = g * sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j])) }"
+    )
+    text = run("show", "mine.dsf").output
+    assert "Φ_ij = exp(s_ij) / Σ_{l ≤ i} exp(s_il)   on v_j" in text
+    assert "\ny = g * (sum[j ≤ i](exp(q · k[j]) * v[j]) /" in text
+
+
+def test_the_overview_says_what_its_signs_mean(run: Callable) -> None:
+    text = run("show", "gla").output
+    assert "h_i = Λ_i h_{i-1} + B_i u_i, y_i = C_i h_i + D_i u_i, for each h\n" in text
+    assert "gauge" not in text and "Kronecker form" not in text
+    assert "⊗ is the Kronecker product; diag(x) is the diagonal matrix of x" in text
+    assert "diag(" not in run("show", "normalized_attn").output
+    assert (
+        "divided by their normaliser" in run("show", "normalized_attn", "--gauge", "paper").output
+    )

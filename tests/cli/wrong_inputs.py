@@ -60,7 +60,7 @@ CHANGES = {
         (
             "mixer mine",
             "def mine",
-            "E-SYNTAX: a text consists of units; write `mixer name { … }`",
+            "E-SYNTAX: a text consists of mixers and modifiers; write `mixer name { … }`",
         ),
         ("}\n", "", "E-SYNTAX: `}` is missing before this place"),
         ("a * g", "a ** g", "E-SYNTAX: a power is written `^`"),

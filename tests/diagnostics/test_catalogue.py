@@ -84,8 +84,10 @@ def test_there_is_no_page_for_another_code():
     ("diagnostic", "message"),
     [
         (
-            catalogue.ShapeAdd(NOWHERE, left="{h,n}", right="{h,p}"),
-            "cannot add axes {h,n} and {h,p}; broadcast with `⊗ ones[…]`",
+            catalogue.ShapeAdd(
+                NOWHERE, left="{h,n}", right="{h}", repair="broadcast with `⊗ ones[n]`"
+            ),
+            "cannot add axes {h,n} and {h}; broadcast with `⊗ ones[n]`",
         ),
         (
             catalogue.UnknownAxis(NOWHERE, owner="w", axis="m", known="axes are d"),

@@ -12,6 +12,7 @@ ADD = ShapeAdd(
     SOURCE.span(15, 21),
     left="{n}",
     right="{p}",
+    repair="broadcast with `⊗ ones[…]`",
     labels=(Label(SOURCE.span(11, 12), "this one"),),
     found="q",
     hint="think",

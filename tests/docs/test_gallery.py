@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,11 +21,19 @@ def gallery() -> Iterator[SimpleNamespace]:
     """What the pages are made with; Sphinx imports it from a folder of its own."""
     sys.path.insert(0, str(EXTENSIONS))
     try:
+        import errata
         import mixer_pages
+        import paper_pages
         import picture
         import spectrum
 
-        yield SimpleNamespace(pages=mixer_pages, picture=picture, spectrum=spectrum)
+        yield SimpleNamespace(
+            pages=mixer_pages,
+            papers=paper_pages,
+            errata=errata,
+            picture=picture,
+            spectrum=spectrum,
+        )
     finally:
         sys.path.remove(str(EXTENSIONS))
 
@@ -89,7 +98,33 @@ def test_a_page_holds_what_the_compiler_says(gallery) -> None:
     page = gallery.pages.page("linear_rnn")
     assert r"\Lambda_i &= A" in page
     assert "**proved** `time_invariant`" in page and "**refuted** `stable`" in page
-    assert "| `chunked` |" in page and "<svg" in page and "P1: Gupta" in page
+    assert "| `chunked` |" in page and "<svg" in page
+    assert "Berant 2022: *Simplifying and" in page and "(https://arxiv.org/abs/2212.00768)" in page
+
+
+def test_every_spec_names_its_papers_alike(gallery) -> None:
+    wrong, specs = gallery.papers.wrong, gallery.papers.cited()
+    assert wrong(specs) == [] and sum(len(labels) for _, labels in specs.values()) > 40
+    (gla, other), labels = specs["gla"]
+    assert wrong({"gate": ((), ())}) == ["gate names no paper"]
+    assert wrong({**specs, "x": ((replace(gla, year=2024),), ())}) == [
+        "x names arXiv:2312.06635 as another spec does not"
+    ]
+    assert wrong({"gla": ((gla,), labels)}) == [
+        "gla has a definition of Wang et al. 2025, which it does not name"
+    ]
+    assert wrong({"gla": ((gla, other), ("our reading", "App. 2 in 2025"))}) == []
+
+
+def test_every_erratum_stands_on_its_page_and_on_those_of_its_mixers(gallery) -> None:
+    errata = gallery.errata.errata()
+    page = gallery.errata.page()
+    assert len(errata) == 94 and page.count("\n### ") == 94
+    assert all(e.said in page and e.shown in page for e in errata)
+    assert "says [E-INDEX](errors.md#e-index)" in page and page.count("No test decides it. ") == 8
+    own = gallery.pages.page("linear_attn").split("## Errata")[1]
+    assert "[D06](../errata.md#d06)" in own and own.count("errata.md#") == 2
+    assert "## Errata" not in gallery.pages.page("gate")
 
 
 def test_every_spec_has_a_page(gallery) -> None:

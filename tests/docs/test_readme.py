@@ -57,6 +57,14 @@ def test_every_command_and_option_is_there() -> None:
         assert set(re.findall(r"--[a-z-]+", rest)) <= known, name
 
 
+def test_diagrams_are_drawn_by_their_script(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "docs"))
+    diagrams = importlib.import_module("diagrams")
+    for name in diagrams.DIAGRAMS:
+        stored = root / "docs" / "pictures" / f"{name}.svg"
+        assert stored.read_text(encoding="utf-8") == diagrams.drawn(name)
+
+
 @pytest.mark.ci
 def test_the_spectra_are_those_of_the_specs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(root / "docs"))

@@ -66,7 +66,8 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = dsfc.load("s6")
     module = compiled.module()
     monkeypatch.setattr(emission, "load_backend", lambda name: Counting())
-    assert emit(compiled.fused("torch"), "torch", "s6.dsf") == module
+    papers = compiled.mixer.papers
+    assert emit(compiled.fused("torch"), "torch", "s6.dsf", papers=papers) == module
     assert len(times) == 1
 
 
@@ -101,6 +102,26 @@ def test_the_name_of_a_file_cannot_write_code(source: str) -> None:
     said = origin(text.encode())
     assert said is not None and re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", said.source)
     assert len(text.splitlines()) == len(emit(fused, "torch", "s6.dsf").text.splitlines())
+
+
+CITED = """mixer mine {
+  paper "De \\, Gu et al.", 2024, "Whose\\title\\x00 is this?", url "https://a.org/b?c=d"  "§2 \\"
+  dims d
+  input u : d
+  y = 2 * u
+}
+"""
+
+
+def test_the_papers_of_a_spec_stand_in_the_docstring(tmp_path: Path) -> None:
+    file = tmp_path / "mine.dsf"
+    file.write_text(CITED, "utf-8")
+    said = ast.get_docstring(ast.parse(dsfc.load(file).module().text))
+    title = "Whose?title?x00 is this?"
+    line = f"- De ?, Gu et al. 2024: {title}, https://a.org/b?c=d, §2 ?"
+    assert said is not None and f"Papers:\n\n{line}\n\nDerived from mine.dsf:" in said
+    file.write_text(re.sub(r"  paper.*\n", "", CITED), "utf-8")
+    assert "Papers" not in dsfc.load(file).module().text
 
 
 def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +286,7 @@ def assert_only_docstrings_hold(text: str, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("normalized_attn", 495), ("softmax", 395), ("s6", 605)]
+    ("name", "most"), [("normalized_attn", 500), ("softmax", 405), ("s6", 613)]
 )
 def test_most_of_a_module_is_about_its_mixer_up_to_the_runtime(name: str, most: int) -> None:
     own, runtime = dsfc.load(name).module("torch").text.split("\n# --- runtime ---", 1)

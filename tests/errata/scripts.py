@@ -12,6 +12,8 @@ from itertools import product
 import numpy as np
 import sympy
 
+import dsfc
+
 Held = tuple[bool, bool]
 
 
@@ -385,3 +387,129 @@ def s21() -> Held:
     mean = sum(x) / 2
     sharpness = sum((z - mean) ** 2 for z in x) / (sum(z**2 for z in x) * F(1, 2))
     return sharpness <= 1, sharpness <= F(2, 1)
+
+
+def d17() -> Held:
+    return 32**2 in range(1900, 2101), 32**2 == 1024
+
+
+def d18() -> Held:
+    """The weight of a score of 0 beside a score of 0, and beside one of 1."""
+    rows = [sympy.Matrix([0, s]).applyfunc(sympy.exp) for s in (0, 1)]
+    weights = [row / sum(row) for row in rows]
+    return weights[0][0] == weights[1][0], all(sympy.simplify(sum(w)) == 1 for w in weights)
+
+
+def d20() -> Held:
+    """Two channels with three states: entries of the diagonal that differ."""
+    rates, steps = [[1, 2, 3], [5, 7, 11]], [F(1), F(1, 2)]
+    entries = {steps[c] * rate for c in range(2) for rate in rates[c]}
+    driven = {tuple(e / steps[c] for e in (steps[c] * r for r in rates[c])) for c in range(2)}
+    return len(entries) == 2, len(entries) == 6 and len(driven) == len(steps)
+
+
+def r13() -> Held:
+    atomic = (
+        "SHIFT CUMSUM CUMMAX REVERSE SORT SELECT SELECT-FIXED SOLVE SOLVE-FIXED MIPS CONTEXT-SHIFT"
+    )
+    higher = "LISTOPS-SUBTREES PATHFINDER-SEGMENTATION"
+    counts = len(set(atomic.split())), len(set(higher.split()))
+    return counts[0] == 13, sum(counts) == 13
+
+
+def r17() -> Held:
+    """Steps of 12 epochs in batches of 16 and 64, to the thousand and a tenth of it."""
+
+    def steps(workers: int, batch: int) -> F:
+        return F(16_000 * 9 * workers * 12, 10 * batch)
+
+    def near(workers: int) -> bool:
+        return abs(steps(workers, 16) - 40_000) < 4_000 and abs(steps(workers, 64) - 11_000) < 1_100
+
+    return near(1), near(4)
+
+
+def n12() -> Held:
+    mixers = [dsfc.load(name).structure for name in ("lnssm", "softmax")]
+    linear, attention = (bool(s.sums) for s in mixers)
+    return linear, attention and not linear and {b.state for b in mixers[0].blocks} == {"S", "z"}
+
+
+def n16() -> Held:
+    """Steps h = a h + b as pairs, composed from the left and by halves."""
+    steps = [(F(k, 7), F(k * k - 3)) for k in range(1, 9)]
+
+    def then(one: tuple[F, F], two: tuple[F, F]) -> tuple[F, F]:
+        return two[0] * one[0], two[0] * one[1] + two[1]
+
+    def halves(run: list[tuple[F, F]]) -> tuple[F, F]:
+        if len(run) == 1:
+            return run[0]
+        return then(halves(run[: len(run) // 2]), halves(run[len(run) // 2 :]))
+
+    left = steps[0]
+    for step in steps[1:]:
+        left = then(left, step)
+    return left != halves(steps), left == halves(steps)
+
+
+def n17() -> Held:
+    """Scores that are computed, for lengths that double."""
+    cached, anew = (
+        [sum(sum(row) for row in scores(n)) for n in (512, 1024)]
+        for scores in (
+            lambda n: [[t + 1] for t in range(n)],
+            lambda n: [[(t + 1) * (t + 2) // 2] for t in range(n)],
+        )
+    )
+    times_eight, times_four = anew[1] / anew[0], cached[1] / cached[0]
+    return times_four > 7, 7.9 < times_eight < 8.1 and 3.9 < times_four < 4.1
+
+
+def g04() -> Held:
+    """Scores of three numbers with each other: rank 3 by exp, 2 by two features."""
+    points = [0, 1, 2]
+    by_exp = sympy.Matrix(3, 3, lambda a, b: sympy.exp(points[a] * points[b]))
+    by_features = sympy.Matrix(3, 3, lambda a, b: 1 + points[a] * points[b])
+    determinant = sympy.factor(by_exp.det())
+    return determinant == 0, determinant.is_positive and by_features.rank() == 2
+
+
+def g05() -> Held:
+    """Transitions and outputs, for two numbers that may stand before the first normaliser."""
+
+    def run(before: F) -> tuple[list[F], list[F]]:
+        rates, states, h = [], [], F(0)
+        for eta, value in ((F(2), F(1)), (F(3), F(4)), (F(5), F(-2))):
+            rates.append(before / eta)
+            h = rates[-1] * h + value / eta
+            states.append(h)
+            before = eta
+        return rates, states
+
+    (one, out), (two, other) = run(F(1)), run(F(2))
+    return one[0] == two[0], one[1:] == two[1:] and out == other
+
+
+def g08() -> Held:
+    """All of 64 answers right, each with the higher figure and alone."""
+    whole = 0.86**64
+    return whole > 0.015, whole < 0.015
+
+
+def g11() -> Held:
+    decay = sympy.exp(-1)
+    return sympy.Abs(decay) == 1, bool(sympy.Abs(decay) < 1)
+
+
+def s17() -> Held:
+    t, s, rate = sympy.Symbol("t", real=True), sympy.Symbol("s", real=True), F(1, 2)
+    kernel = sympy.exp(-sympy.Rational(rate) * (t - s))
+    past = sympy.integrate(kernel, (s, -sympy.oo, t))
+    return sympy.integrate(kernel, (s, t, sympy.oo)).is_finite is not False, past == 2
+
+
+def s22() -> Held:
+    """The largest decay of channels with the rates 1 to N."""
+    slowest = [max(math.exp(-n / 10) for n in range(1, size + 1)) for size in (1, 4, 64)]
+    return slowest[2] > slowest[0], slowest[0] == slowest[1] == slowest[2]

@@ -1,4 +1,4 @@
-"""Every erratum is run by its lane: the printed form fails, the corrected one holds."""
+"""Every erratum that a test can decide is: the printed form fails, the corrected one holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dsfc.api.decide import claims
-from dsfc.api.locate import Place
+from dsfc.api.locate import Place, shipped_names
 from dsfc.api.pipeline import Compilation, SpecText
+from dsfc.api.shipped import shipped_papers
 from dsfc.claims import verdict as claimed
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.prover.equivalent import equivalent
@@ -25,7 +26,6 @@ ROWS = DATA["row"]
 _spec = importlib.util.spec_from_file_location("scripts", Path(__file__).parent / "scripts.py")
 SCRIPTS = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(SCRIPTS)
-LANES = ("types", "equiv", "claim", "script")
 
 
 def compiled(row: dict, form: str, claim: str = "") -> Compilation:
@@ -79,10 +79,36 @@ def test_the_printed_arithmetic_is_wrong(row: dict) -> None:
     assert not printed and corrected
 
 
+FORMS = {
+    "types": {"printed", "corrected", "code"},
+    "claim": {"printed", "corrected", "claim"},
+    "equiv": {"printed", "corrected", "reference"},
+    "script": {"script"},
+    "none": {"why"},
+}
+COUNTS = {"D": 27, "R": 17, "N": 17, "G": 11, "S": 22}
+"""How many errata a paper has."""
+
+
 def test_the_rows_are_whole() -> None:
-    assert all(r["lane"] in LANES and len(r["says"]) == 2 and r["about"] for r in ROWS)
-    assert max(Counter(r["id"] for r in ROWS).values()) == 1 and len(ROWS) == 67
-    forms = {"types": {"printed", "corrected", "code"}, "claim": {"printed", "corrected", "claim"},
-             "equiv": {"printed", "corrected", "reference"}, "script": {"script"}}  # fmt: skip
-    assert all(forms[r["lane"]] <= r.keys() for r in ROWS)
-    assert all(r["printed"] != r["corrected"] for r in ROWS if r["lane"] != "script")
+    assert {r["id"] for r in ROWS} == {
+        f"{k}{i:02}" for k, n in COUNTS.items() for i in range(1, n + 1)
+    }
+    assert len(ROWS) == 94 and COUNTS.keys() == DATA["papers"].keys()
+    for r in ROWS:
+        assert len(r["says"]) == 2 and r["about"] and r["where"]
+        assert FORMS[r["lane"]] == FORMS[r["lane"]] & r.keys()
+        assert r.get("printed") != r.get("corrected") or r["lane"] in ("script", "none")
+        assert set(r.get("specs", ())) <= set(shipped_names())
+    assert Counter(r["lane"] for r in ROWS)["none"] == 8
+
+
+def test_papers_are_those_of_specs() -> None:
+    named = {paper for name in shipped_names() for paper in shipped_papers(name)}
+    for it in DATA["papers"].values():
+        assert len({p.title for p in named if it in (str(p.identifier), p.title)}) == 1
+
+
+def test_every_script_decides_a_row() -> None:
+    scripts = {name for name in vars(SCRIPTS) if re.fullmatch(r"[drngs]\d\d", name)}
+    assert scripts == {r["script"] for r in ROWS if r["lane"] == "script"}

@@ -64,6 +64,7 @@ def test_chunks_without_a_decay_are_the_loop(spec: str) -> None:
     check(spec, sizes_of(scan, 2 * CHUNK + 1), strong=False)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("spec", FORMS)
 def test_any_number_of_keys_and_channels_will_do(spec: str) -> None:
     scan, _ = scan_of(spec)

@@ -39,6 +39,26 @@ def test_a_mixer_shows_its_matrices_and_its_class(open_text) -> None:
     assert shown(open_text, "mixer m extends ‸qkv { y = q }").endswith("a base for others")
 
 
+CITED = """mixer ‸m {
+  paper "Gu, Dao", 2023, "Mamba_*[1]*", arXiv "2312.00752"  "eq. 2"
+  dims d
+  input u : d
+  y = 2 * u
+}"""
+REFERENCE = "Gu, Dao 2023: Mamba\\_\\*\\[1\\]\\*, arXiv:2312.00752, eq. 2"
+
+
+def test_a_paper_shows_its_reference_and_its_address(open_text) -> None:
+    said = f"{REFERENCE}\n\n<https://arxiv.org/abs/2312.00752>"
+    for at in ("paper", '"Gu', "2023", "arXiv", '"eq'):
+        assert shown(open_text, CITED.replace("‸", "").replace(f" {at}", f" ‸{at}")) == said
+    assert shown(
+        open_text,
+        CITED.replace("‸", "").replace(', arXiv "2312.00752"', "").replace("paper", "‸paper"),
+    ) == REFERENCE.replace(", arXiv:2312.00752", "")
+    assert said in shown(open_text, CITED) and "class: " in shown(open_text, CITED)
+
+
 def test_a_mixer_that_is_no_system_says_why(open_text) -> None:
     text = "mixer ‸m {\n dims d\n input u : d\n state S : d\n S = S[i-1] * S[i-1] + u\n y = S\n}"
     assert "E-NONLINEAR" in shown(open_text, text) or "E-LINEAR" in shown(open_text, text)

@@ -46,6 +46,13 @@ def test_an_argument_hides_a_name_only_inside_its_function() -> None:
     assert found == [Kind.LOCAL, Kind.LOCAL, Kind.NAME]
 
 
+def test_the_index_of_earlier_tokens_is_one_of_its_condition() -> None:
+    text = "mixer m { claim equivalent s6 when k · k[j] == 0 for j < i and j > 0 }"
+    found = [it for it in occurrences(parse(Source("<text>", text))) if it.name == "j"]
+    assert [it.kind for it in found] == [Kind.LOCAL, Kind.LOCAL, Kind.NAME]
+    assert found[0].binder == found[1].binder == found[1].span
+
+
 def test_words_of_claims_are_no_names() -> None:
     found = kinds(
         "mixer m { claim equivalent s6\n claim class scalar\n claim decay(S) < 1\n claim causal }"

@@ -82,6 +82,93 @@ def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
     assert editor.end() == 0
 
 
+SHOWN = """mixer m "𝑥" extends qkv {
+  state S : h × n × p
+  score(a, b) = a · b
+  S = S[i-1] + k ⊗ v
+  z = score(q, S) * exp(q · k)
+  y = z * 2
+}
+"""
+
+
+def words(data: list[int], text: str, legend: dict[str, list[str]]) -> dict[str, str]:
+    """The words of semantic tokens with their types, from columns in UTF-16."""
+    assert len(data) % 5 == 0
+    found, line, column = {}, 0, 0
+    lines = [it.encode("utf-16-le") for it in text.split("\n")]
+    for at in range(0, len(data), 5):
+        down, along, width, kind, marks = data[at : at + 5]
+        line, column = line + down, along if down else column + along
+        word = lines[line][2 * column : 2 * (column + width)].decode("utf-16-le")
+        assert marks < 1 << len(legend["tokenModifiers"])
+        found[word] = legend["tokenTypes"][kind]
+    return found
+
+
+def test_what_an_editor_shows_of_a_text_without_mistakes_and_with(
+    editor: Editor, tmp_path: Path
+) -> None:
+    said = editor.ask("initialize", processId=None, rootUri=None, capabilities={})["result"]
+    legend = said["capabilities"]["semanticTokensProvider"]["legend"]
+    assert "\\" in said["capabilities"]["completionProvider"]["triggerCharacters"]
+    editor.tell("initialized")
+    uri = (tmp_path / "m.dsf").as_uri()
+    here = {"textDocument": {"uri": uri}}
+
+    def write(method: str, text: str) -> None:
+        whole = {"uri": uri, "languageId": "dsf", "version": 1, "text": text}
+        editor.tell(method, textDocument=whole, contentChanges=[{"text": text}])
+
+    def ask(method: str, **params: Any) -> Any:
+        return editor.ask(f"textDocument/{method}", **here, **params)["result"]
+
+    write("textDocument/didOpen", SHOWN)
+    for mistake in ("", "  w = = S * (\n", "mixer {\n"):
+        text = SHOWN.replace("  y =", f"{mistake}  y =")
+        row = 5 + mistake.count("\n")
+        write("textDocument/didChange", text)
+
+        kinds = words(ask("semanticTokens/full")["data"], text, legend)
+        expected = {"m": "class", "qkv": "class", "score": "function", "exp": "function"}
+        assert expected.items() <= kinds.items()
+        assert kinds["S"] == "variable" and kinds["h"] == "typeParameter"
+        assert kinds["state"] == "keyword" and kinds["⊗"] == "operator"
+        assert kinds["2"] == "number" and kinds['"𝑥"'] == "string"
+
+        (mixer,) = ask("documentSymbol")
+        assert [it["name"] for it in mixer["children"]] == ["S", "score", "S", "z", "y"]
+        assert mixer["selectionRange"]["start"] == {"line": 0, "character": 6}
+
+        start, end = {"line": 0, "character": 0}, {"line": row + 1, "character": 0}
+        hints = ask("inlayHint", range={"start": start, "end": end})
+        assert [it["label"] for it in hints] == [": h × p", ": h × p"]
+        assert hints[-1]["position"] == {"line": row, "character": 3}
+
+        z = {"line": 4, "character": 2}
+        places = ask("references", position=z, context={"includeDeclaration": True})
+        ranges = [it["range"]["start"] for it in places]
+        assert ranges == [z, {"line": row, "character": 6}]
+        used = ask("references", position=z, context={"includeDeclaration": False})
+        assert used == places[1:]
+
+        shown = ask("signatureHelp", position={"line": 4, "character": 16})
+        assert shown["activeParameter"] == 1 and shown["activeSignature"] == 0
+        assert shown["signatures"][0]["label"] == "score(a, b)"
+        assert shown["signatures"][0]["parameters"][1]["label"] == [9, 10]
+        hover = ask("hover", position={"line": 3, "character": 17})
+        assert "outer product" in hover["contents"]["value"]
+
+        write("textDocument/didChange", text.replace("y = z", "y = \\ot"))
+        offers = ask("completion", position={"line": row, "character": 9})
+        (sign,) = (it for it in offers if it["filterText"] == "\\otimes")
+        edges = ({"line": row, "character": column} for column in (6, 9))
+        replaced = dict(zip(("start", "end"), edges, strict=True))
+        assert sign["textEdit"] == {"newText": "⊗", "range": replaced}
+        write("textDocument/didChange", SHOWN)
+    assert editor.end() == 0
+
+
 @pytest.fixture
 def opened(editor: Editor, tmp_path: Path) -> str:
     """The URI of a text that the editor has open."""
@@ -116,7 +203,11 @@ ODD = ({"line": 2**31 - 1, "character": 0}, {"line": 0, "character": 2**31 - 1})
 @pytest.mark.timeout(40)
 def test_malformed_positions_are_answered(editor: Editor, opened: str) -> None:
     here: dict[str, Any] = {"textDocument": {"uri": opened}, "newName": "other"}
-    for method in ("hover", "completion", "definition", "prepareRename", "rename"):
+    here["context"] = {"includeDeclaration": True, "triggerKind": 1, "isRetrigger": False}
+    for method in (
+        *("hover", "completion", "definition", "prepareRename", "rename"),
+        *("references", "signatureHelp"),
+    ):
         for place in MALFORMED:
             answer = editor.ask(f"textDocument/{method}", **here, position=place)
             assert answer["error"]["code"] == -32602, place
@@ -137,6 +228,10 @@ def test_malformed_requests_are_answered(editor: Editor, opened: str) -> None:
         ("textDocument/codeAction", {**here, "range": whole}),
         ("textDocument/hover", {"textDocument": 5, "position": ODD[0]}),
         ("textDocument/hover", {}),
+        ("textDocument/inlayHint", {**here, "range": whole}),
+        ("textDocument/references", {**here, "position": ODD[0]}),
+        ("textDocument/documentSymbol", {}),
+        ("textDocument/semanticTokens/full", {"textDocument": 5}),
         ("textDocument/formatting", {"textDocument": {}}),
         ("textDocument/rename", {**here, "position": ODD[0], "newName": {"a": [1]}}),
     )

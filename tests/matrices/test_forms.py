@@ -51,7 +51,7 @@ def test_the_index_form_says_everything(systems):
           eta : h = exp(w_eta u)
 
         stage 1, forward
-          S : h × n × p  (found)  "P0 eq. 22"
+          S : h × n × p  (found)  "Sieber et al. 2024 eq. 22"
             S = S[i-1] + k ⊗ v
             decay: none (λ = 1)
             drive: key k, stream v

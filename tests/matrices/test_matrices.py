@@ -216,7 +216,7 @@ def test_in_the_paper_s_gauge_the_transition_is_a_ratio_of_normalisers(derived, 
 
 @pytest.mark.parametrize("name", ATTENTION)
 def test_equation_15_as_printed_is_another_map(derived, name):
-    """P0 eq. 15 prints η_{i-1} in B_i; the kernel is then not that of the definition."""
+    """Sieber et al. 2024 eq. 15 prints η_{i-1} in B_i; its kernel is not that of the definition."""
     m = matrices(derived(name), "paper", {}, LENGTH)
     lowered = matrices(derived(name), "lowered", {})
     eta = [m.setting.symbols.entry("eta", (i, 0), Field.REAL) for i in range(LENGTH)]

@@ -44,6 +44,17 @@ def test_a_definition_replaces_one_and_what_it_no_longer_reads_is_dropped(
     )
 
 
+def test_papers_are_those_of_the_text_itself(mixer_of: MixerOf) -> None:
+    cited = BASE.replace(
+        "  dims", '  paper "A", 2020, "T"\n  paper "B", 2021, "U"  "eq. 1"\n  dims'
+    )
+    named = [(p.short, p.place) for p in mixer_of(cited).papers]
+    assert named == [("A 2020", None), ("B 2021", "eq. 1")]
+    assert mixer_of(cited + "mixer m extends base { k = u }").papers == ()
+    own = mixer_of(cited + 'mixer m extends base { k = u; paper "C", 2022, "V" }')
+    assert [p.short for p in own.papers] == ["C 2022"]
+
+
 def test_constants_and_functions_are_replaced_where_they_are_used(mixer_of: MixerOf) -> None:
     old = mixer_of(BASE)
     constant = mixer_of(BASE + "mixer m extends base { const P = 3 }")

@@ -25,18 +25,24 @@ TYPING = [
         "d",
         ["`W : d × d`", "twice", "write `d -> d`"],
     ),
-    ("T3", "y = q + v", "E-SHAPE-ADD", "q + v", ["{h,n}", "{h,p}", "⊗ ones[…]"]),
+    ("T3", "y = q + v", "E-SHAPE-ADD", "q + v", ["{h,n}", "{h,p}", "`⊗ ones[p]` and `⊗ ones[n]`"]),
     ("T3 minus", "y = q - sum[n](q)", "E-SHAPE-ADD", "q - sum[n](q)", ["{h,n} and {h}"]),
     ("T4", "y = q * v", "E-SHAPE-MUL", "q * v", ["`q` has {h,n}", "`v` has {h,p}", "write `⊗`"]),
     ("T4 power", "y = q ^ v", "E-SHAPE-MUL", "q ^ v", ["{h,n}", "{h,p}"]),
-    ("T5", "y = q ⊗ k", "E-SHAPE-OUTER", "q ⊗ k", ["both sides have {n}", "elementwise is `*`"]),
-    ("T6 none", "y = q · v", "E-SHAPE-DOT", "q · v", ["share none", "sum[axis](a * b)"]),
+    (
+        "T5",
+        "y = q ⊗ k",
+        "E-SHAPE-OUTER",
+        "q ⊗ k",
+        ["both sides have {n}", "`·`, which sums over `n`"],
+    ),
+    ("T6 none", "y = q · v", "E-SHAPE-DOT", "q · v", ["share none; write `⊗`"]),
     (
         "T6 two",
         "param w, x : d × n\ny = w · x",
         "E-SHAPE-DOT",
         "w · x",
-        ["{d,n} and {d,n} share {d,n}"],
+        ["{d,n} and {d,n} share {d,n}", "`sum[n](w * x)`"],
     ),
     ("T7", "y = W_Q q", "E-SHAPE-MAP", "W_Q q", ["`W_Q` takes {d}", "got {h,n}"]),
     ("T7 call", "y = W_Q(q)", "E-SHAPE-MAP", "W_Q(q)", ["`W_Q` takes {d}"]),
@@ -82,7 +88,7 @@ WELL_FORMED = [
         "x = x[i-1] + q\ny = x",
         "E-RECURSION",
         "x",
-        ["reads its own past (x → x[i-1])", "declare `state x : …`"],
+        ["reads its own past (x → x[i-1])", "declare `state x : h × n`"],
     ),
     ("W3", "a = b + q\nb = a + k\ny = a", "E-RECURSION", "a", ["a → b → a"]),
     (
@@ -232,7 +238,7 @@ WELL_FORMED = [
         "param w : n = legs_frequency[n](n)\ny = w * q",
         "E-INIT",
         "legs_frequency[n](n)",
-        ["after `~` it may"],
+        ["a draw follows `~`"],
     ),
     (
         "init sequence short",
@@ -355,11 +361,11 @@ def test_axes_that_are_in_the_way_may_count_heads(problems: Problems) -> None:
     text = "mixer m {{\n dims d, {} h = 4, n = d / h, p = d / h\n input u : d\n{}\n}}"
     items = " param W : d -> h × n; V : d -> h × p\n a = W u ⊗ V u\n y = W u · a"
     outer, *_ = problems(text.format("", items))
-    assert outer.code == "E-SHAPE-OUTER" and "if `h` counts heads" in outer.hint
+    assert outer.code == "E-SHAPE-OUTER" and "if `h` counts heads" in outer.message
     assert problems(text.format("heads", items)) == ()
     items = " param a : h × n; b : h × n × p\n y = sum[d](u) * a · b"
     (dot,) = problems(text.format("", items))
-    assert dot.code == "E-SHAPE-DOT" and "if `h` or `n` counts heads" in dot.hint
+    assert dot.code == "E-SHAPE-DOT" and "if `h` or `n` counts heads" in dot.message
     assert problems(text.format("heads", items)) == ()
 
 
@@ -476,7 +482,7 @@ def test_lstm_without_its_state_is_pointed_at_the_definition_that_recurs(
     }"""
     (found,) = problems(text)
     assert found.code == "E-RECURSION"
-    assert found.message == ("`y` reads its own past (y → o → y[i-1]); declare `state y : …`")
+    assert found.message == ("`y` reads its own past (y → o → y[i-1]); declare `state y : d`")
 
 
 RESOLVED_BY_OTHERS = {

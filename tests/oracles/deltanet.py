@@ -1,6 +1,6 @@
 """DeltaNet: S_i = (I - β_i k_i k_iᵀ) S_{i-1} + β_i k_i v_iᵀ, y_i = n^(-1/2) S_iᵀ q_i.
 
-Source: DeltaNet (P3, P4); as in the code.
+Source: DeltaNet (Rickenbach et al. 2025, Wang et al. 2025); as in the code.
 
 q and k have unit length after SiLU (no ε in the norm); β = σ(w_β·u).
 """

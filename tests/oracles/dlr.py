@@ -1,6 +1,6 @@
 """DLR: λ = exp(-a² + ib), y_i = Σ_{j≤i} Re(Σ_n w_n λ_n^(i-j)) u_j + D u_i.
 
-Source: P1 §2.3; skip D as in the code.
+Source: Gupta et al. 2022 §2.3; skip D as in the code.
 
 λ is shared by the channels; ⟨w, λ^l⟩ is bilinear, without conjugation.
 """

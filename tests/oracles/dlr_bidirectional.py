@@ -1,6 +1,6 @@
 """Bidirectional DLR: y_i = Σ_{j≤i} K→_{i-j} u_j + Σ_{j>i} K←_{j-i-1} u_j, each K = Re Σ w λ^l.
 
-Source: P1 eq. 5-6; as printed.
+Source: Gupta et al. 2022 eq. 5-6; as printed.
 
 Not causal. No skip: the spec overrides the output of dlr, so D u is not in it.
 """

@@ -1,6 +1,6 @@
 """Kronecker product of DLRs: kernel Re(Σ_n w_n λ_n^l · Σ_m w2_m μ_m^l), plus D u_i.
 
-Source: P1 App. A.2; product taken before the cast.
+Source: Gupta et al. 2022 App. A.2; product taken before the cast.
 
 λ = exp(-a² + ib), μ = exp(-a2² + i b2); the elementwise product of the two kernels is one DLR of
 size n·m.

@@ -1,6 +1,6 @@
 """DLR-prod: kernel Re(K_l) Im(K_l) with K_l = Σ_n w_n λ_n^l, λ = exp(-a² + ib), plus D u_i.
 
-Source: P1 App. A.2; as printed.
+Source: Gupta et al. 2022 App. A.2; as printed.
 """
 
 from __future__ import annotations

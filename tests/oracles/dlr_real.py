@@ -1,6 +1,6 @@
 """Real DLR: λ = exp(-a²), y_i = Σ_{j≤i} (Σ_n w_n λ_n^(i-j)) u_j + D u_i, w real.
 
-Source: P1 §2.3 (DLR-R); as printed.
+Source: Gupta et al. 2022 §2.3 (DLR-R); as printed.
 """
 
 from __future__ import annotations

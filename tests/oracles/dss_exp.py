@@ -1,6 +1,6 @@
 """DSS-EXP: h_i = e^(ΔΛ) h_{i-1} + u_i, y_i = Re Σ_n w_n ((e^(ΔΛ_n) - 1)/Λ_n) h_{i,n}.
 
-Source: P1 §2.1; divided by Λ, not by Δ.
+Source: Gupta et al. 2022 §2.1; divided by Λ, not by Δ.
 
 Λ = -e^a + iω is shared by the channels, Δ = e^(log_Δ) is one per channel.
 """

@@ -1,6 +1,6 @@
 """Gated DeltaNet: S_i = α_i (I - β_i k_i k_iᵀ) S_{i-1} + β_i k_i v_iᵀ, y_i = n^(-1/2) S_iᵀ q_i.
 
-Source: gated DeltaNet (P3, P4); as in the code.
+Source: gated DeltaNet (Rickenbach et al. 2025, Wang et al. 2025); as in the code.
 
 α = exp(-a softplus(w_α·u + b_α)) is applied before the delta read; q, k of unit length after SiLU
 (no ε); β = σ(w_β·u).

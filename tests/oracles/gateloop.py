@@ -1,6 +1,6 @@
 """GateLoop: S_i = a_i S_{i-1} + k_i v_iᵀ, y_i = Re(S_iᵀ q_i), a_i = σ(w_a·u) e^(i w_b·u).
 
-Source: GateLoop (P0); polar form with σ.
+Source: GateLoop (Sieber et al. 2024); polar form with σ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generalised linear attention: y_i = (1/η_i) Σ_{j≤i} (q_i·k_j) v_j, η ≠ 0 given.
 
-Source: P0 eq. 17; η ≠ 0 made a condition.
+Source: Sieber et al. 2024 eq. 17; η ≠ 0 made a condition.
 """
 
 from __future__ import annotations

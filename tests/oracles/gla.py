@@ -1,6 +1,6 @@
 """GLA: S_i = diag(α_i) S_{i-1} + k_i v_iᵀ, y_i = n^(-1/2) S_iᵀ q_i, α_i = σ(W_2 W_1 u + b)^(1/16).
 
-Source: P4 eq. 6; gate as in the code.
+Source: Wang et al. 2025 eq. 6; gate as in the code.
 """
 
 from __future__ import annotations

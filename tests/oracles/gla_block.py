@@ -1,6 +1,6 @@
 """GLA with its block: token shift, short convolutions, unit q and k, RMS norm and gate of y.
 
-Source: P4 eq. 6, published blocks.
+Source: Wang et al. 2025 eq. 6, published blocks.
 
 In the order of the spec's `use` lines: ũ_i = μ u_i + (1 - μ) u_{i-1} replaces u everywhere below
 (also in the decay and the gate); q, k, v = silu(FIR(W ũ)) with t taps; q, k divided by their

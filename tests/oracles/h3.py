@@ -1,6 +1,6 @@
 """H3: y = q (2 Re(Σ_n C x) + D z), x_i = e^(-e^a + iω) x_{i-1} + z_i, z = (FIR(k) + D_k k) v.
 
-Source: P4 App. B; head width 1.
+Source: Wang et al. 2025 App. B; head width 1.
 
 FIR(k)_i = Σ_{r<t} w_r k_{i-r}; the transition is discrete (no step size) and shared by the
 channels.

@@ -2,7 +2,7 @@
 
 f = lb + (1 - lb) σ(W_f u).
 
-Source: HGRN2 (P4); as in the code.
+Source: HGRN2 (Wang et al. 2025); as in the code.
 """
 
 from __future__ import annotations

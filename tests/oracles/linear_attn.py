@@ -1,6 +1,6 @@
 """Linear attention, φ = elu + 1: y_i = Σ_{j≤i} φ(q_i)·φ(k_j) v_j / Σ_{j≤i} φ(q_i)·φ(k_j).
 
-Source: P0 eq. 16; transpose restored.
+Source: Sieber et al. 2024 eq. 16; transpose restored.
 """
 
 from __future__ import annotations

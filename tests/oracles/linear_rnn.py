@@ -1,6 +1,6 @@
 """Dense linear RNN: x_i = A x_{i-1} + B u_i, y_i = C x_i.
 
-Source: P1 §2.2; as printed.
+Source: Gupta et al. 2022 §2.2; as printed.
 """
 
 from __future__ import annotations

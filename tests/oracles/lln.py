@@ -1,6 +1,6 @@
 """LLN attention: y_i = Σ_{j≤i} (e^(α q_i)·e^(β k_j)) v_j / the same without v_j, α = β = 1.
 
-Source: P2 eq. 8-11; α, β constants, so causal.
+Source: Anonymous 2025 eq. 8-11; α, β constants, so causal.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 S_i = A S_{i-1} + e^(k_i) v_iᵀ, z_i = A z_{i-1} + e^(k_i).
 
-Source: P2 eq. 12, 15; A = exp(-exp(ω)).
+Source: Anonymous 2025 eq. 12, 15; A = exp(-exp(ω)).
 
 Eq. 15, not the first form of eq. 14 (one power of A apart). QK-norm, token shift of k and v and the
 output map of the published block are not part of the mixer.

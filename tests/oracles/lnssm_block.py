@@ -4,8 +4,8 @@ x̃ = μ x_i + (1 - μ) x_{i-1} for keys and for values, each with its own μ; q
 mean square along n, times a gain; S_i = A S_{i-1} + e^(k_i) v_iᵀ, z_i = A z_{i-1} + e^(k_i);
 y_i = W_O (silu(W_g u_i) (S_iᵀ e^(q_i)) / (z_i·e^(q_i))).
 
-Source: P2 sec. 4.5, eq. 12, 15; QK-RMSNorm of Dehghani et al. 2023 (before the exponential),
-KV-shift of RWKV (Peng et al. 2023). A = exp(-exp(ω)).
+Source: Anonymous 2025 §4.5, eq. 12, 15; QK-RMSNorm of Dehghani et al. 2023 (before the
+exponential), KV-shift of RWKV (Peng et al. 2023). A = exp(-exp(ω)).
 """
 
 from __future__ import annotations

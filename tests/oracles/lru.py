@@ -1,6 +1,6 @@
 """LRU: λ = exp(-e^ν + i e^θ), h_i = λ h_{i-1} + e^γ (B u_i), y_i = Re(C h_i) + D u_i.
 
-Source: P3 (LRU); as in the published code.
+Source: Orvieto et al. 2023 eq. 7; as in the published code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pseudo-LTI Mamba-2: S_i = e^(-Δ⁰ a) S_{i-1} + Δ_i b_i x_iᵀ, y_i = S_iᵀ c_i + D x_i.
 
-Source: P3 §5.5; Δ⁰ = softplus(b_Δ), our reading.
+Source: Rickenbach et al. 2025 §5.5; Δ⁰ = softplus(b_Δ), our reading.
 
 The paper fixes the sampling interval of the transition without giving its value; the drive keeps
 Δ_i.

@@ -2,7 +2,7 @@
 
 y_i = silu(n^(-1/2) Σ_n γ x_i + ω u_i).
 
-Source: P1 §3.3, P4; names as in the code.
+Source: Gupta et al. 2022 §3.3, Wang et al. 2025; names as in the code.
 """
 
 from __future__ import annotations

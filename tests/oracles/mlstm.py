@@ -2,7 +2,7 @@
 
 C_i = f_i C_{i-1} + g_i k_i v_iᵀ, z_i = f_i z_{i-1} + g_i k_i.
 
-Source: xLSTM (P0 fn. 4); gates read u only.
+Source: xLSTM (Sieber et al. 2024 fn. 4); gates read u only.
 
 f = σ(w_f·u + b_f), g = exp(w_i·u + b_i) per head, s = n^(-1/2) q.
 """

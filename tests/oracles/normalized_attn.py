@@ -1,6 +1,6 @@
 """Normalised attention, exp: y_i = Σ_{j≤i} (q_i·k_j) v_j / exp(w_η·u_i + b_η).
 
-Source: P0 eq. 22; η_i, not η_{i-1}, divides.
+Source: Sieber et al. 2024 eq. 22; η_i, not η_{i-1}, divides.
 
 No factor n^(-1/2). The paper has one row W_η without a bias; here one row and one bias per head.
 """

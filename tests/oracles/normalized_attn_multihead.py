@@ -1,6 +1,6 @@
 """Multi-head normalised attention with an output map: y_i = W_O concat_h o_i^h.
 
-Source: P0 App. G; one block per head, η_i.
+Source: Sieber et al. 2024 App. G; one block per head, η_i.
 
 o_i^h = Σ_{j≤i} (q_i^h·k_j^h) v_j^h / exp(w_η^h·u_i + b_η^h). The paper prints one Kronecker factor
 for all heads (eq. 28) and has no output map; the spec follows the published code, which has one.

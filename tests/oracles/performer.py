@@ -1,6 +1,6 @@
 """Performer: linear attention with φ(x) = r^(-1/2) e^(-‖x‖²/2) e^(Ωx) of x = q/n^(1/4), k/n^(1/4).
 
-Source: FAVOR+ (P0 §3.2); rows of Ω as given, not of unit length.
+Source: FAVOR+ (Sieber et al. 2024 §3.2); rows of Ω as given, not of unit length.
 
 Ω is a buffer, [r, n]; its rows are meant to be orthogonal with lengths distributed as χ_n.
 """

@@ -1,6 +1,6 @@
 """Quasi-LSTM: h_i = σ(W_f u) h_{i-1} + σ(W_i u) (W_u u), y_i = σ(W_o u) h_i.
 
-Source: P0 eq. 20; diag(σ)·W_u is a matrix product.
+Source: Sieber et al. 2024 eq. 20; diag(σ)·W_u is a matrix product.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Quasi-LSTM with the S6 gate: as qlstm with f = σ(-W_f u)^relu(α) = (1 + e^(W_f u))^(-relu(α)).
 
-Source: P0 eq. 23; bias left out, relu from the code.
+Source: Sieber et al. 2024 eq. 23; bias left out, relu from the code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Quasi-LSTM with tanh: h_i = σ(W_f u) h_{i-1} + σ(W_i u) tanh(W_u u), y_i = σ(W_o u) tanh(h_i).
 
-Source: P0 eq. 8; as printed.
+Source: Sieber et al. 2024 eq. 8; as printed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RetNet without rotation: y_i = n^(-1/2) Σ_{j≤i} γ^(i-j) (q_i·k_j) v_j, one fixed γ per head.
 
-Source: P4 eq. 8; γ in (0, 1).
+Source: Wang et al. 2025 eq. 8; γ in (0, 1).
 """
 
 from __future__ import annotations

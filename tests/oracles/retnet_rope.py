@@ -1,6 +1,6 @@
 """RetNet with rotation: y_i = Σ_{j≤i} γ^(i-j) Re(Σ_m Q_i conj(K_j) e^(iθ(i-j))) v_j.
 
-Source: P4 eq. 8 with RoPE; γ in (0, 1).
+Source: Wang et al. 2025 eq. 8 with RoPE; γ in (0, 1).
 
 Written with rotated pairs: Q_i turned by e^(iθi), K_j by e^(iθj). The spec has no factor n^(-1/2)
 here, unlike retnet; the axis n is inherited, no tensor has it.

@@ -1,6 +1,6 @@
 """RG-LRU: a = exp(-8 softplus(ζ) r), h_i = a h_{i-1} + √(1-a²) g u_i, y = h.
 
-Source: P0 eq. 9-10, 21; the input u_i restored in P4 eq. 7.
+Source: Sieber et al. 2024 eq. 9-10, 21; the input u_i restored in Wang et al. 2025 eq. 7.
 
 r = σ(W_r u + b_r) and g = σ(W_g u + b_g) with full gate matrices; no reset of the first step.
 """

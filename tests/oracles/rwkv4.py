@@ -2,7 +2,7 @@
 
 num_i = Σ_{j<i} e^(k_j - (i-1-j)w) v_j + e^(bonus+k_i) v_i.
 
-Source: P2 eq. 2; b_{t-1}, bonus, σ(r) restored in P4.
+Source: Anonymous 2025 eq. 2; b_{t-1}, bonus, σ(r) restored in Wang et al. 2025.
 
 r, k, v are linear maps of μ u_i + (1 - μ) u_{i-1} (u_{-1} = 0), w = exp(ω) > 0 per channel.
 """

@@ -1,6 +1,6 @@
 """RWKV-5: y_i = q_iᵀ (S_{i-1} + diag(bonus) k_i v_iᵀ), S_i = diag(w) S_{i-1} + k_i v_iᵀ.
 
-Source: P2 eq. 3; w = exp(-exp(w_0)), not e^w.
+Source: Anonymous 2025 eq. 3; w = exp(-exp(w_0)), not e^w.
 
 The axis r is inherited from rwkv6; no tensor has it. Group norm and gate of the block are not part
 of the mixer.

@@ -1,6 +1,6 @@
 """RWKV-6: y_i = q_iᵀ (S_{i-1} + diag(bonus) k_i v_iᵀ), S_i = diag(w_i) S_{i-1} + k_i v_iᵀ.
 
-Source: P2 eq. 3; w_i a product over time, diag(u).
+Source: Anonymous 2025 eq. 3; w_i a product over time, diag(u).
 
 w_i = exp(-exp(w_0 + W_2 tanh(W_1 u_i))). The group norm and the gate of the published block are not
 part of it.

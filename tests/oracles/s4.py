@@ -1,6 +1,6 @@
 """S4: h' = A h + B u, A = diag(λ) - P P^*, bilinear step, y = 2 Re(C h) + D u.
 
-Source: S4 (P4 eq. 2); A, not diag(λ), is discretised.
+Source: S4 (Wang et al. 2025 eq. 2); A, not diag(λ), is discretised.
 
 λ = -e^a + iω (the formula in the literature writes -i·(…): the sign of the free ω), Δ = e^(log_Δ)
 per channel; Ā = (I - ΔA/2)^(-1) (I + ΔA/2), B̄ = (I - ΔA/2)^(-1) Δ B; A, B, P are shared by the

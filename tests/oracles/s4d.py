@@ -1,6 +1,6 @@
 """S4D, zero-order hold: h_i = e^(ΔA) h_{i-1} + ((e^(ΔA) - 1)/A) B u_i, y = 2 Re(Σ C h) + D u.
 
-Source: P4 eq. 2, ZOH; sign of footnote 2.
+Source: Wang et al. 2025 eq. 2, ZOH; sign of footnote 2.
 
 A = -e^a + iω and B, C per channel and mode; Δ = e^(log_Δ) per channel.
 """

@@ -1,6 +1,6 @@
 """S6 (Mamba): S_i = e^(-Δ_i exp(a)) S_{i-1} + Δ_i u_i b_iᵀ, y_i = S_i c_i + D u_i.
 
-Source: P0 eq. 4, 19; sign of A, type of B, constant D.
+Source: Sieber et al. 2024 eq. 4, 19; sign of A, type of B, constant D.
 
 Corrected: A = -exp(a) < 0 elementwise per channel and state, B u is the outer product (Δ_i u_i)
 b_iᵀ (Euler), and D is a constant diagonal, not a function of the input.

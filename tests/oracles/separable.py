@@ -1,6 +1,6 @@
 """Separable attention: y_i = (1/η_i) Σ_{j≤i} (φ(q_i)·ψ(k_j)) v_j.
 
-Source: P0 eq. 13-15; η_i (not η_{i-1}) and k = W_K u.
+Source: Sieber et al. 2024 eq. 13-15; η_i (not η_{i-1}) and k = W_K u.
 
 φ and ψ are abstract. By default φ(x) = tanh(A_φ x) and ψ(x) = tanh(A_ψ x), with the matrices phi_A
 and psi_A.

@@ -1,6 +1,6 @@
 """Short convolution: y_i = Σ_{r<t} w_r u_{i-r} + b, causal and depthwise, u_{<0} = 0.
 
-Source: P3 §5.2; no activation, as the text states none.
+Source: Rickenbach et al. 2025 §5.2; no activation, as the text states none.
 """
 
 from __future__ import annotations

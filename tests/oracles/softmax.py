@@ -1,6 +1,6 @@
 """Softmax attention: y_i = Σ_{j≤i} e^(τ q_i·k_j) v_j / Σ_{j≤i} e^(τ q_i·k_j), τ = n^(-1/2).
 
-Source: P0 eq. 2, 18; the scale τ, left out in the papers.
+Source: Sieber et al. 2024 eq. 2, 18; the scale τ, left out in the papers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SSD (Mamba-2): S_i = e^(-Δ_i a) S_{i-1} + Δ_i b_i x_iᵀ, y_i = S_iᵀ c_i + D x_i.
 
-Source: P0 §2, P3; published Mamba-2 code, sign of a as there.
+Source: Sieber et al. 2024 §2, Rickenbach et al. 2025; published Mamba-2 code, sign of a as there.
 
 Δ_i = softplus(w_Δ·u_i + b_Δ) is one number per head, a > 0; b and c are shared by all heads. The
 short convolution, SiLU and output norm of the published block are not part of the mixer.

@@ -1,6 +1,6 @@
 """Taylor softmax of order 2: softmax attention with e^s replaced by 1 + s + s²/2.
 
-Source: P0 §3.2.1, Lemma 1; even order, so η > 0.
+Source: Sieber et al. 2024 §3.2.1, Lemma 1; even order, so η > 0.
 
 s = τ q_i·k_j with τ = n^(-1/2), that is q and k each divided by n^(1/4).
 """

@@ -115,7 +115,7 @@ def test_identity_features_make_separable_attention_generalised(load: Load, draw
 
 
 def test_eq_15_as_printed_is_another_map(load: Load, draw: Draw) -> None:
-    """Λ_i = η_{i-1}/η_i needs η_i in B_i; the printed η_{i-1} gives other outputs (P0 eq. 15)."""
+    """Λ_i = η_{i-1}/η_i needs η_i in B_i; Sieber et al. 2024 eq. 15 prints η_{i-1}, which fails."""
     oracle = load("normalized_attn")
     tensors = draw(oracle, batch=1)
     u = tensors["u"]

@@ -128,7 +128,7 @@ def test_lnssm_without_decay_is_gated_lln_attention(load: Load, draw: Draw) -> N
 
 
 def test_lnssm_with_one_key_is_rwkv4_with_the_decay_as_bonus(load: Load, draw: Draw) -> None:
-    """Eq. 15 of P2, one key per channel: the factor e^q cancels; the bonus of RWKV-4 is w."""
+    """LNSSM eq. 15, one key per channel: the factor e^q cancels; the bonus of RWKV-4 is w."""
     dims = {"d": 3, "h": 3, "n": 1, "p": 1}
     lnssm = draw(load("lnssm"), dims=dims)
     identity, ones = torch.eye(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)

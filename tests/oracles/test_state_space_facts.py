@@ -151,7 +151,7 @@ def test_products_and_sums_of_dlrs(load: Load, draw: Draw) -> None:
         return output(dlr, {**given, "D": torch.zeros(4, dtype=torch.float64)}, dims)
 
     skip = tensors["D"] * tensors["u"]
-    # Before the cast, the product of the kernels is one DLR of size n·m (P1 App. A.2).
+    # Before the cast, the product of the kernels is one DLR of size n·m (Gupta et al. 2022 A.2).
     log = (mode[:, None] + other).flatten()
     weight = (tensors["w"][:, :, None] * tensors["w2"][:, None, :]).flatten(1)
     assert_close(output(load("dlr_kronecker"), tensors, dims), as_dlr(log, weight) + skip)
@@ -193,7 +193,7 @@ def test_h3_without_a_filter_is_a_gated_dlr(load: Load, draw: Draw) -> None:
 
 
 def test_s6_with_one_decay_and_one_step_is_an_ssd_head(load: Load, draw: Draw) -> None:
-    """A = -a·1 and the same Δ for all channels (P0 §2: SSD = S6 with scalar A)."""
+    """A = -a·1 and the same Δ for all channels (Sieber et al. 2024 §2: SSD = S6 with scalar A)."""
     dims = {"d": 5, "n": 3, "r": 1, "h": 1, "p": 5}
     ssd = draw(load("ssd"), dims=dims)
     ssd["W_x"] = torch.eye(5, dtype=torch.float64)[None]
@@ -249,7 +249,7 @@ def test_the_s6_gate_of_power_one_is_the_reversed_sigmoid(load: Load, draw: Draw
 
 
 def test_the_input_of_qlstm_is_a_matrix_product(load: Load, draw: Draw) -> None:
-    """diag(σ)·W_u, not the elementwise product of P0 eq. 20b: W_u's off-diagonal counts."""
+    """diag(σ)·W_u, not the entrywise product of Sieber et al. 2024 eq. 20b."""
     tensors = draw(load("qlstm"), length=1)
     tensors["W_u"] = tensors["W_u"] - torch.diag(tensors["W_u"].diagonal())
     assert output(load("qlstm"), tensors).abs().min() > 1e-4

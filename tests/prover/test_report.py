@@ -8,7 +8,6 @@ from pathlib import Path
 
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
-from dsfc.prover.condition_rules import without_points
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import as_json, report, shown
 from dsfc.prover.verdict import Proved, Unknown
@@ -94,12 +93,3 @@ def test_unknown_has_an_obstacle_and_a_way_on() -> None:
         "a = b: unknown\n  obstacle   the obstacle\n  tried      one\n  tried      two\n"
         "  to decide  a rule\n"
     )
-
-
-def test_a_report_without_points_says_where_they_are() -> None:
-    text = "sequences  a a, at the point\n    W_Q = [1, 2]\n    k = -3\n    token a: u = 1\n"
-    shorter = text.replace(
-        "    W_Q = [1, 2]\n    k = -3\n", "    its entries, which --explain prints\n"
-    )
-    assert without_points(text) == shorter
-    assert without_points("no point\n") == "no point\n"

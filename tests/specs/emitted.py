@@ -111,6 +111,23 @@ def compiled() -> tuple[str, ...]:
     return (*PROMISED, *sorted(others))
 
 
+WITHOUT_C = (
+    "gateloop",
+    "linear_rnn",
+    "mamba3",
+    "retnet_rope",
+    "s4",
+    "short_convolution",
+    "softmax",
+)
+"""The specs that compile and of which no scan has kernels in C."""
+
+
+def in_c() -> tuple[str, ...]:
+    """Names of the specs with a scan that has kernels in C."""
+    return tuple(n for n in compiled() if n not in WITHOUT_C)
+
+
 @cache
 def one_per_class() -> tuple[str, ...]:
     """The first spec of each class of structure."""

@@ -13,7 +13,7 @@ from dsfc.backends.c import BACKEND
 from dsfc.backends.c.printer import print_kernel
 from dsfc.backends.c.reserved_names import header
 from dsfc.backends.c.skeletons import scans_with_kernels
-from emitted import SPECS, Beside, compiled
+from emitted import SPECS, Beside, compiled, in_c
 from torch import Tensor
 
 import dsfc
@@ -27,11 +27,6 @@ FORMS = (*FIRST, "gla", "deltanet", "rwkv7", "hgrn")
 
 LENGTHS = (0, 1, 17, 33)
 """None, one, one more than a chunk of keys, one more than a chunk of heads."""
-
-
-def in_c() -> list[str]:
-    """Specs with a scan that has kernels in C."""
-    return [n for n in compiled() if scans_with_kernels(dsfc.load(SPECS / f"{n}.dsf").fused("c"))]
 
 
 def modules() -> list[object]:
@@ -77,6 +72,13 @@ def beside_c(
     if reason := module._NATIVE.why_never():
         pytest.skip(reason)
     return Beside(module, oracle(name))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", compiled())
+def test_specs_with_kernels_are_those_listed(name: str) -> None:
+    loaded = dsfc.load(SPECS / f"{name}.dsf")
+    assert (name in in_c()) == bool(scans_with_kernels(loaded.fused("c")))
 
 
 def test_a_spec_of_each_form_has_kernels() -> None:

@@ -119,7 +119,7 @@ ROWS = (
     ),
     Row("lru", lambda v: v["B"].real, normal((2 * D) ** -0.5)),
     Row("lru", lambda v: v["C"].imag, normal(N**-0.5)),
-    # DLR (P1): |λ| = exp(-e^r / 2), r uniform on [log 0.0005, log 0.5]; the circle in equal steps.
+    # DLR: |λ| = exp(-e^r / 2), r uniform on [log 0.0005, log 0.5]; the circle in equal steps.
     Row("dlr", lambda v: 2 * v["a"] ** 2, log_uniform(0.0005, 0.5)),
     Row("dlr", lambda v: v["b"], lambda v: 2 * math.pi * count(v["b"]) / N),
     Row("dlr", lambda v: v["w"].real, normal(1 / N)),

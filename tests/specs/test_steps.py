@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from types import ModuleType
 
 import pytest
 import torch
-from dsfc.backends.c.skeletons import scans_with_kernels
-from emitted import SPECS, Beside, compiled
+from emitted import SPECS, Beside, in_c
 from torch import Tensor
 
 import dsfc
@@ -24,13 +22,9 @@ TORCH_AS_WELL = ("softmax", "gsa", "mlstm", "rwkv4", "linear_rnn", "h3", "rg_lru
 LENGTH = 5
 
 
-@cache
 def with_steps() -> tuple[str, ...]:
     """Specs that have kernels in C, and whose outputs need no tokens to come."""
-    loaded = {n: dsfc.load(SPECS / f"{n}.dsf") for n in compiled()}
-    return tuple(
-        n for n, it in loaded.items() if it.plan.causal and scans_with_kernels(it.fused("c"))
-    )
+    return tuple(n for n in in_c() if n != "dlr_bidirectional")
 
 
 def with_kernels(first: tuple[str, ...] = FIRST) -> list[object]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr, format_spec, number
@@ -93,6 +94,17 @@ ITEMS = st.one_of(
     st.builds(ast.Use, IDENTS, several(IDENTS)),
     st.builds(ast.Claim, CONDITIONS, st.lists(CONDITIONS, max_size=2).map(tuple)),
 )
+NAMED = st.text(st.characters(categories=["L"]), min_size=1)
+PAPERS = st.builds(
+    Paper,
+    several(NAMED),
+    st.booleans(),
+    st.sampled_from(YEARS),
+    NAMED,
+    st.one_of(st.none(), st.sampled_from([Identifier(r, form[1]) for r, form in FORMS.items()])),
+    PROVENANCE.map(lambda it: None if it is None else it.text),
+)
+ITEMS |= PAPERS.map(ast.Citation)
 BODIES = st.lists(ITEMS, max_size=5).map(tuple)
 UNITS = st.one_of(
     st.builds(ast.MixerUnit, IDENTS, PROVENANCE, st.one_of(st.none(), IDENTS), BODIES),
@@ -152,6 +164,39 @@ mixer m "P0" extends b {
 # end
 """
     )
+
+
+def test_a_long_paper_takes_up_to_three_lines():
+    text = (
+        'mixer m { paper "A, B et al.",2023,"T", arXiv "2312.00752" "eq. 2"; paper "A",2023,"%s" }'
+    )
+    short, long, longer = (format_spec(parsed(text % ("T" * n))) for n in (60, 75, 120))
+    first = '  paper "A, B et al.", 2023, "T", arXiv "2312.00752"  "eq. 2"\n'
+    assert short.startswith("mixer m {\n" + first) and short.count("\n") == 4
+    assert long == f'mixer m {{\n{first}  paper "A", 2023, "{"T" * 75}"\n}}\n'
+    assert longer == f'mixer m {{\n{first}  paper "A", 2023,\n        "{"T" * 120}"\n}}\n'
+    text = 'mixer m { paper "A", 2023, "%s", doi "10.1000/182" "eq. 2" }' % ("T" * 90)
+    lines = ['  paper "A", 2023,', f'        "{"T" * 90}",', '        doi "10.1000/182"  "eq. 2"']
+    assert format_spec(parsed(text)).split("\n")[1:4] == lines
+
+
+@pytest.mark.parametrize(
+    "paper",
+    [
+        Paper((), False, 2023, "T"),
+        Paper(("A, B",), False, 2023, "T"),
+        Paper(("A ",), False, 2023, "T"),
+        Paper(("A et al.",), False, 2023, "T"),
+        Paper(("A",), False, 23, "T"),
+        Paper(("A",), False, 2023, " "),
+        Paper(("A",), False, 2023, '"'),
+        Paper(("A",), False, 2023, "T", Identifier(Register.ARXIV, "2313.00752")),
+    ],
+)
+def test_papers_that_no_text_can_name_are_refused(paper):
+    spec = ast.Spec((ast.MixerUnit(ast.Ident("m"), None, None, (ast.Citation(paper),)),))
+    with pytest.raises(ValueError):
+        format_spec(spec)
 
 
 @pytest.mark.parametrize(
@@ -258,3 +303,10 @@ mixer b {
 def test_parentheses_that_only_readers_need(text, printed):
     (claim,) = parsed(f"mixer m {{ claim {text} == 0 }}").units[0].items
     assert format_expr(claim.relation) == f"{printed} == 0"
+
+
+def test_conditions_of_claims_keep_their_tokens():
+    claim = "claim causal when k · k[j] == 0 for j ≤ i and 0 < a < 1"
+    (item,) = parsed(f"mixer m {{ {claim} }}").units[0].items
+    assert f"  {claim}\n" in format_spec(parsed(f"mixer m {{ {claim} }}"))
+    assert format_expr(item.when[0]) == "k · k[j] == 0 for j ≤ i"

@@ -27,7 +27,7 @@ def test_labels_are_different():
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ("y = (q · k) v", "a parenthesis cannot be applied; write `*`"),
+        ("y = (q · k) v", "a parenthesis cannot be applied; a product is `·`"),
         ("y = k (x) v", "the ASCII outer product is `(*)`"),
         ("y = 2 v", "a number cannot be applied"),
         ("y = q\n    + v", "a line may break after an operator"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.papers import Identifier, Paper, Register
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.ast import AddOp, CmpOp, Ident, MulOp, Name, Num
@@ -36,6 +37,49 @@ def item(text):
 
 def value(text):
     return item(f"y = {text}").expr
+
+
+def test_a_paper_is_read_whole():
+    kept = 'doi "10.1162/neco.1997.9.8.1735" "eq. 2"'
+    text = f'paper "Amo Alonso, De et al.", 2023,\n "T # “x”",\n {kept}'
+    doi = Identifier(Register.DOI, "10.1162/neco.1997.9.8.1735")
+    paper = Paper(("Amo Alonso", "De"), True, 2023, "T # “x”", doi, "eq. 2")
+    found = item(text)
+    assert found == ast.Citation(paper) and found.register.text == "doi"
+    assert item('paper "Katsch", 2023, "T"').paper == Paper(("Katsch",), False, 2023, "T")
+    assert item('paper "Katsch", 2.023e3, "T"  "§2"').paper.place == "§2"
+    modifier = parsed(f"modifier m on x {{ {text}; x = 2 * x }}").units[0]
+    assert ast.papers(modifier) == (paper,)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "said"),
+    [
+        ('"Gu,, Dao", 2023, "T"', '"Gu,, Dao"', "family names"),
+        ('"", 2023, "T"', '""', "family names"),
+        ('"et al.", 2023, "T"', '"et al."', "family names"),
+        ('"Gu", 23, "T"', "23", "`23` is not the year"),
+        ('"Gu", 2023.5, "T"', "2023.5", "is not the year"),
+        ('"Gu", 1e64, "T"', "1e64", "is not the year"),
+        ('"Gu", 2023, " "', '" "', "the title is missing"),
+        ('"Gu", 2023, "T", arxiv "2312.00752"', "arxiv", "did you mean `arXiv`?"),
+        ('"Gu", 2023, "T", isbn "2312.00752"', "isbn", "known are `arXiv`, `doi`, `url`"),
+        ('"Gu", 2023, "T", arXiv "2313.00752"', '"2313.00752"', "no identifier of arXiv"),
+        ('"Gu", 2023, "T", arXiv "arXiv:2312.00752"', '"arXiv:2312.00752"', '"2312.06635"'),
+        ('"Gu", 2023, "T", arXiv "２312.00752"', '"２312.00752"', "no identifier of arXiv"),
+        ('"Gu", 2023, "T", doi "https://doi.org/10.1/a"', None, "no identifier of doi"),
+        ('"Gu", 2023, "T", url "http://a.org"', '"http://a.org"', "no identifier of url"),
+        ('"Gu", 2023, "T", url "https://a.org/ javascript:"', None, "no identifier of url"),
+    ],
+)
+def test_a_paper_that_cannot_be_is_refused_where_it_is_wrong(text, at, said):
+    (found,) = problems(f"mixer m {{\n  paper {text}\n}}")
+    assert found.code == "E-PAPER" and said in str(found)
+    assert at is None or found.span.text == at
+
+
+def test_each_wrong_part_of_a_paper_is_told():
+    assert codes('mixer m {\n  paper "", 1, "", x "y"\n}') == ["E-PAPER"] * 4
 
 
 def problems(text, **options):
@@ -124,6 +168,10 @@ class TestItems:
         claim = item("claim 0 < a < 1 when a == b and c > 0")
         assert claim.relation.operators == (CmpOp.LT, CmpOp.LT)
         assert len(claim.when) == 2
+        claim = item("claim equivalent m when k . k[j] == 0 for j < i and c > 0")
+        before = ast.Relation((Name("j"), Name("i")), (CmpOp.LT,))
+        assert [part.over for part in claim.when] == [before, None]
+        assert claim.when[0].operators == (CmpOp.EQ,)
 
     def test_units(self):
         mixer, modifier = parsed('mixer a "p" extends b { }\nmodifier m on x { x = 1 }').units
@@ -189,7 +237,9 @@ class TestMistakes:
         (found,) = problems(f"mixer m {{\n {text}\n}}")
         assert found.span.text == shown
 
-    @pytest.mark.parametrize("word", ["state", "unit", "by", "dims", "heads", "when", "mixer"])
+    @pytest.mark.parametrize(
+        "word", ["state", "unit", "by", "dims", "heads", "when", "for", "mixer"]
+    )
     def test_words_of_the_language_are_no_names(self, word):
         found = problems(f"mixer m {{\n dims d\n {word} = 2\n y = 1\n}}")
         assert [it.code for it in found] == ["E-KEYWORD"]
@@ -199,7 +249,7 @@ class TestMistakes:
     def test_a_wrong_character_is_read_as_its_nearest_spelling(self):
         found = problems("mixer m {\n y = a − b @ c\n ο = 1\n z = 2 a\n}")
         assert [(it.code, it.nearest) for it in found[:3]] == [
-            ("E-CHAR", "-"), ("E-CHAR", "·"), ("E-CHAR", "o"),
+            ("E-CHAR", "-"), ("E-CHAR", None), ("E-CHAR", "o"),
         ]  # fmt: skip
         assert [it.code for it in found[3:]] == ["E-SYNTAX"]
 

@@ -91,7 +91,7 @@ def normalized() -> System:
     s = Block(
         "S", (H, N, P), Field.REAL,
         (Factor((diagonal("S", ONE),), (Drive(K, V),)),),
-        NO_DECAY, declared=False, provenance=Provenance("P0 eq. 22"),
+        NO_DECAY, declared=False, provenance=Provenance("Sieber et al. 2024 eq. 22"),
     )  # fmt: skip
     value = Gate(div(ONE, ETA), Read((read("S", Q),)))
     streams = [stream(n) for n in ("q", "k", "v")] + [stream("eta", lambda x: prim("exp", x))]

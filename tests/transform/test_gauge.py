@@ -88,7 +88,7 @@ def test_a_constant_gauge_takes_one_diagonal_system_to_another(derived):
 
 
 def test_paper_gauge_of_attention():
-    # P0 eq. 15, corrected: Λ_i = η_{i-1} / η_i, B_i holds 1 / η_i, C_i = q_i, no post-scale.
+    # Sieber et al. 2024 eq. 15, corrected: Λ_i = η_{i-1} / η_i, 1 / η_i in B_i, no post-scale.
     changed, _ = eta_gauge(ALL["attention"])
     assert same(ALL["attention"], changed)
     assert isinstance(changed.read_out, Read)

@@ -21,6 +21,7 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
     A declared state and its update share a name; nothing else does.
     """
     axes: dict[str, ast.Ident] = {}
+    kinds: dict[str, ast.DeclKind] = {}
     values: dict[str, ast.Ident] = {}
     states: dict[str, ast.Ident] = {}
     for item in items:
@@ -32,6 +33,7 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
                 table = states if item.kind is ast.DeclKind.STATE else values
                 for ident in item.names:
                     _introduce(ident, table, "already declared", reporter)
+                    kinds.setdefault(ident.text, item.kind)
                     if ident.text == OUTPUT and item.kind is not ast.DeclKind.STATE:
                         reporter.add(NameClash(ident.span, name=OUTPUT, role="the output"))
             case ast.Const() | ast.FunDef():
@@ -41,7 +43,11 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
                 if item.name.text == OUTPUT:
                     reporter.add(NameClash(item.name.span, name=OUTPUT, role="the output"))
             case ast.Def() | ast.Flow():
-                _introduce(item.name, values, "already defined", reporter)
+                kind = kinds.get(item.name.text)
+                if kind is None or item.name.text not in values:
+                    _introduce(item.name, values, "already defined", reporter)
+                else:
+                    reporter.add(_declared(item, kind, values[item.name.text]))
             case _:
                 pass
     for name, first in axes.items():
@@ -54,6 +60,20 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
                     )
                 )
     _check_state_clashes(items, states, reporter)
+
+
+def _declared(item: ast.Def | ast.Flow, kind: ast.DeclKind, first: ast.Ident) -> NameClash:
+    """A definition of what is declared, and not as a state."""
+    name, role = spelled(item.name), f"declared as `{kind}`"
+    label = Label(first.span, "first here")
+    value = item.expr if isinstance(item, ast.Def) else item.drift
+    past = isinstance(item, ast.Flow) or any(
+        isinstance(part, ast.Index) and part.name.text == item.name.text for part in ast.walk(value)
+    )
+    if not past:
+        return NameClash(item.name.span, name=name, role=role, labels=(label,))
+    repair = f"what has a past is a state, `state {name} : …`"
+    return NameClash(item.name.span, name=name, role=role, repair=repair, labels=(label,))
 
 
 def _introduce(name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter: Reporter) -> None:

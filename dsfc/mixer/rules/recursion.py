@@ -74,7 +74,10 @@ def recurring(graph: Readings, names: frozenset[str]) -> tuple[str, ...]:
 
 
 def report(
-    graph: Readings, names: frozenset[str], places: Mapping[str, ast.Ident]
+    graph: Readings,
+    names: frozenset[str],
+    places: Mapping[str, ast.Ident],
+    shapes: Mapping[str, Sequence[str]],
 ) -> Iterator[Recursion]:
     """Yields what is wrong with a circle: each definition whose past is read, or else the circle.
 
@@ -82,6 +85,7 @@ def report(
         graph: as for `circles`.
         names: the definitions of the circle.
         places: where each is defined.
+        shapes: the axes that each seems to have, of those of which the text says it.
     """
     states = recurring(graph, names)
     inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
@@ -96,7 +100,8 @@ def report(
         path, text = min(closing, key=lambda way: len(way[0]))
         shown = " → ".join((*(spelled(places[n]) for n in path), text))
         if states:
-            what, repair = "its own past", f"declare `state {spelled(places[name])} : …`"
+            axes = " × ".join(shapes[name]) if shapes.get(name) else "…"
+            what, repair = "its own past", f"declare `state {spelled(places[name])} : {axes}`"
         else:
             what, repair = "its own value", "a definition cannot depend on itself"
         place = places[name]

@@ -10,21 +10,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsfc.trusted.claim import (
+    Assumed,
     Claim,
     Conditional,
     ConstantSequence,
     MarkovParameters,
     SeparatingSequences,
 )
+from dsfc.trusted.rules.assumed import check_assumed
 from dsfc.trusted.rules.conditional import check_conditional
 from dsfc.trusted.rules.constant_sequence import check_constant_sequence
 from dsfc.trusted.rules.markov import check_markov
 from dsfc.trusted.rules.test_sequences import check_sequences
+from dsfc.trusted.witness import Gap
 
-Rule = Callable[[Claim, Any], None]
-"""What checks the proof of a claim; raises `Rejected` where the proof does not show it."""
+Rule = Callable[[Claim, Any], Gap | None]
+"""What checks the proof of a claim; raises `Rejected` where the proof does not show it.
+
+It returns the two values that a point of difference shows.
+"""
 
 RULES: Mapping[type, Rule] = {
+    Assumed: check_assumed,
     Conditional: check_conditional,
     ConstantSequence: check_constant_sequence,
     MarkovParameters: check_markov,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_parameters import compiled
+from emitted import compiled
 from torch import nn
 
 from dsfc.validate.surface import surface

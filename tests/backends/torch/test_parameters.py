@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from emitted import compiled
 
-import dsfc
-from dsfc.api.locate import shipped_names
-from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.validate.surface import Sample, surface
 
@@ -98,17 +96,6 @@ def test_buffers_are_not_trained(build) -> None:
     assert {n for n, _ in layer.named_parameters()} == {
         "a", "log_b", "logit_c", "root_e", "g", "W",
     }  # fmt: skip
-
-
-def compiled() -> list[str]:
-    out = []
-    for name in shipped_names():
-        try:
-            _ = dsfc.load(name).plan
-        except DiagnosticError:
-            continue
-        out.append(name)
-    return out
 
 
 @pytest.mark.share(3)

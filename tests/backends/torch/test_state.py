@@ -35,7 +35,7 @@ def tokens() -> Tensor:
 
 
 def in_the_papers_gauge(layer, u: Tensor) -> tuple[Tensor, Tensor]:
-    """S̃ and η after the last token: S̃_i = (η_{i-1} S̃_{i-1} + k_i v_iᵀ) / η_i (P0 eq. 15, 22)."""
+    """S̃_i = (η_{i-1} S̃_{i-1} + k_i v_iᵀ) / η_i and η after the last token (Sieber et al. 2024)."""
     eta = torch.exp(u @ layer.w_eta.T + layer.b_eta)
     k, v = (torch.einsum("BLd,hnd->BLhn", u, w) for w in (layer.W_K, layer.W_V))
     state = torch.zeros(len(u), layer.h, layer.n, layer.p, dtype=u.dtype)

@@ -52,7 +52,7 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
     return y if y.ndim > len(axes) else np.broadcast_to(y, (length, *y.shape))
 
 
-@pytest.mark.share(3, ci=5)
+@pytest.mark.share(3, ci=8)
 @pytest.mark.parametrize(
     "length", [LENGTH, *(pytest.param(n, marks=pytest.mark.ci) for n in (0, 1, 2))]
 )
@@ -80,6 +80,7 @@ def test_gradients_are_those_of_the_definition(found: Surface) -> None:
         agree(got, want, EXACT, mode)
 
 
+@pytest.mark.share(1, ci=3)
 @pytest.mark.ci
 def test_two_segments_are_the_whole(found: Surface) -> None:
     if not found.causal:

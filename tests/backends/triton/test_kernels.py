@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -95,6 +95,7 @@ class Watching(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build: Build) -> None:
     """PyTorch shuts torch.func out of what a mode runs: no operator may differentiate inside."""
@@ -155,7 +156,7 @@ def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=6)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_are_the_oracle(
@@ -177,7 +178,7 @@ def test_kernels_are_the_oracle(
     assert seen
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_cut_sequences_hand_over_states_and_their_gradients(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -191,7 +192,7 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_segments_of_time_make_no_difference(
     name: str,
@@ -312,7 +313,7 @@ def agree_with_the_loop_on_packs(found: Surface, how: str) -> None:
     agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -371,6 +372,7 @@ def test_low_precision_errs_no_more_than_the_plain_loop(
     bar_share(got, plain, dtype, f"auto, {dtype}")
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_the_torch_form_is_that_of_the_torch_module(
     name: str, body: str | None, build: Build
@@ -428,7 +430,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=6)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])

@@ -51,6 +51,8 @@ def second_check(text: str) -> str:
         claim, proof = document.claim, document.value["proof"]
         if not claim["equal"] or claim["conditions"] or claim["case"] or claim["free"]:
             raise Silent("another claim than equality")
+        if claim["assumed"]:
+            raise Silent("equality where something is assumed")
         if claim["apart"] or claim["functions"] or claim["locality"] is not None:
             raise Refused("parts of another claim")
         if proof["type"] not in ("Invariant", "MarkovParameters", "Same"):
