@@ -11,7 +11,7 @@ from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 
 from ..shared.section import Section
-from .cost import costs_text
+from .cost import Cost, costs_text, plan_costs
 from .render import TORCH, Target, render_module, runtime_file
 from .reserved_names import RESERVED
 
@@ -29,6 +29,7 @@ class TorchBackend:
         probes: questions to a machine about tools besides torch.
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
         costs: a fused plan → what its operators or kernels cost, as text.
+        modes: a fused plan → what each legal mode costs as torch's operators.
         kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
         coverage: a fused plan → which calls of its scans run in kernels; empty without kernels.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
@@ -41,6 +42,7 @@ class TorchBackend:
     probes: tuple[Any, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Callable[[FusedPlan], str] = lambda fused: costs_text(fused.original)
+    modes: Callable[[FusedPlan], tuple[Cost, ...]] = lambda fused: plan_costs(fused.original)
     kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
     coverage: Callable[[FusedPlan], tuple[ScanCoverage, ...]] = lambda fused: ()

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from dsfc.expr.build import ZERO, num, prim, walk
-from dsfc.expr.declarations import Constraint, Init, MapTensor, Tensor
+from dsfc.expr.build import ZERO, prim, walk
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.distributions import distribution
+from dsfc.expr.starts import initialiser
 from dsfc.expr.tree import Axis, Draw, Field, Num, Ref
 from dsfc.plan.ir import Plan
 
@@ -210,35 +211,6 @@ def _init(
     return [like, *lines, f"_start_at({target}, {name})"]
 
 
-def initialiser(t: Tensor | MapTensor) -> Init:
-    """Returns how a parameter or buffer starts.
-
-    That is as the spec says. Without an initialiser in the spec it is small noise for maps, which
-    must break symmetry; else 0, or a value inside the constraint, where what is stored is finite
-    and has a gradient.
-
-    Args:
-        t: the parameter or buffer.
-    """
-    if t.init is not None:
-        return t.init
-    if not isinstance(t, MapTensor):
-        return Init(_INSIDE.get(t.constraint, ZERO), False)
-    noise = _small_noise(stored_axes(t))
-    return Init(prim("cplx", noise, noise) if _is_complex(t) else noise, True)
-
-
-def _small_noise(axes: tuple[Axis, ...]) -> Draw:
-    return Draw("normal", (ZERO, num(1) if not axes else _FIFTIETH), frozenset(axes))
-
-
-_INSIDE = {
-    Constraint.POSITIVE: num(1),
-    Constraint.NONNEG: num(1),
-    Constraint.UNIT: Num(num(1).value / 2),
-    Constraint.NONZERO: num(1),
-}
-_FIFTIETH = Num(num(1).value / 50)
 _LIKE = "like"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from docutils import nodes
-from formula import mathml
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+from dsfc.report.formulas import mathml
 
 
 def _inline(writer: HTML5Translator, node: nodes.math) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PURE = ("click", "jinja2", "lark", "latex2mathml", "markupsafe", "mpmath", "networkx", "sympy")
-BESIDE = ("formula.py", "picture.py", "spectrum.py")
+BESIDE = ("picture.py", "spectrum.py")
 """Files of docs/_ext that draw the pages of the mixers, and this page."""
 
 UNUSED = {"__pycache__", "bin", "f2py", "include", "tests"}

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dsfc import current_span
 from dsfc.api.locate import Place, locate
@@ -67,7 +67,12 @@ from dsfc.system.traverse import arrays
 from dsfc.system.verify import verify as verify_system
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dsfc.analysis.shown import ShownInfluence, ShownKernel, ShownSpectrum, Subject
     from dsfc.matrices.matrices import Matrices
+
+    Arrays = Mapping[str, NDArray[Any]]
 
 _ValueT = TypeVar("_ValueT")
 
@@ -271,6 +276,87 @@ class Compilation:
         from dsfc.matrices.matrices import matrices
 
         return matrices(self.system, gauge, sizes, length)
+
+    def spectrum(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        tokens: int | None = None,
+        params: Arrays | None = None,
+        inputs: Arrays | None = None,
+    ) -> ShownSpectrum:
+        """Returns the eigenvalues of Λ over tokens and by head; a notebook shows pictures.
+
+        Args:
+            sizes: by name of the axis; small ones that fit them where left out.
+            tokens: L; 64 by default, or as many as `inputs` have.
+            params: parameters and buffers by name, as they are stored; as the spec starts them
+                where left out.
+            inputs: `[L, *axes]` by name; standard normal ones where left out.
+
+        Raises:
+            DiagnosticError: E-DIM, the sizes do not fit the mixer.
+        """
+        from dsfc.analysis.shown import spectrum
+
+        return spectrum(self._at(sizes, tokens, params, inputs))
+
+    def kernel(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        tokens: int | None = None,
+        params: Arrays | None = None,
+        inputs: Arrays | None = None,
+    ) -> ShownKernel:
+        """Returns the kernel Φ of y = Φ u at given tokens as numbers, with its memory.
+
+        Args:
+            sizes: as for `spectrum`.
+            tokens: as for `spectrum`.
+            params: as for `spectrum`.
+            inputs: as for `spectrum`.
+
+        Raises:
+            DiagnosticError: E-DIM, the sizes do not fit the mixer.
+            ValueError: it has no Φ, or too large a one.
+        """
+        from dsfc.analysis.shown import phi
+
+        return phi(self._at(sizes, tokens, params, inputs))
+
+    def influence(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        tokens: int | None = None,
+        params: Arrays | None = None,
+        inputs: Arrays | None = None,
+    ) -> ShownInfluence:
+        """Returns ‖∂y_t / ∂u_s‖ of all tokens t and s, by the adjoint of the System.
+
+        Args:
+            sizes: as for `spectrum`.
+            tokens: as for `spectrum`.
+            params: as for `spectrum`.
+            inputs: as for `spectrum`.
+
+        Raises:
+            DiagnosticError: E-DIM, the sizes do not fit the mixer.
+            ValueError: it has no derivative, or needs too much room.
+        """
+        from dsfc.analysis.shown import influences
+
+        return influences(self._at(sizes, tokens, params, inputs))
+
+    def _at(
+        self,
+        sizes: Mapping[str, int] | None,
+        tokens: int | None,
+        params: Arrays | None,
+        inputs: Arrays | None,
+    ) -> Subject:
+        """The mixer at sizes, parameters and tokens."""
+        from dsfc.analysis.shown import at  # charts and analyses are for who asks for them
+
+        return at(self.mixer, self.system, self.structure, sizes, tokens, params, inputs)
 
     def fused(self, backend: str | None = None) -> FusedPlan:
         """Returns the plan with what the kernels of its scans compute besides their recurrences.

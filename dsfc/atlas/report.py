@@ -139,3 +139,36 @@ def as_json(atlas: Atlas) -> dict[str, Any]:
             for p in atlas.pairs
         ],
     }
+
+
+def statements_about(name: str, text: str | bytes) -> tuple[str, ...]:
+    """Returns what an atlas, as `json_text` writes it, proves of a mixer and others.
+
+    Args:
+        name: of the mixer.
+        text: the JSON.
+
+    Raises:
+        ValueError: it is no such text; the message says why.
+    """
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ValueError(f"its format is {document['format']}, and this version reads {FORMAT}")
+        pairs = [_pair(p) for p in document["pairs"] if name in (p["a"], p["b"])]
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("it lacks what an atlas has") from None
+    shown = (Found.PROVED, Found.AT_SIZES)
+    return tuple(statement(p) for p in pairs if p.found in shown)
+
+
+def _pair(p: dict[str, Any]) -> Pair:
+    return Pair(
+        str(p["a"]),
+        str(p["b"]),
+        Found(p["verdict"]),
+        str(p["statement"]),
+        tuple(map(str, p["conditions"])),
+        directed=bool(p["directed"]),
+        sizes=tuple((str(n), int(k)) for n, k in p["sizes"].items()),
+    )

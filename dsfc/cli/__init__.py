@@ -16,6 +16,7 @@ import click
 from dsfc.cli.atlas import atlas
 from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
+from dsfc.cli.compare import compare
 from dsfc.cli.compile import compile_command
 from dsfc.cli.completion import completion
 from dsfc.cli.convert import convert
@@ -29,6 +30,7 @@ from dsfc.cli.list import list_command
 from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
+from dsfc.cli.report import report
 from dsfc.cli.rounding import rounding
 from dsfc.cli.show import show
 from dsfc.cli.usage import WIDEST, WrongUsage
@@ -89,14 +91,14 @@ class Commands(click.Group):
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of a pipe went away; click ends quietly
-            from dsfc.cli.failure import report
+            from dsfc.cli.failure import report as told
 
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 from dsfc.diagnostics.file_error import file_error
 
                 # Files that cannot be written are told where they are written.
                 error = file_error(error.filename or "standard output", error)
-            ctx.exit(report(error))
+            ctx.exit(told(error))
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -133,6 +135,7 @@ def commands(ctx: click.Context) -> None:
 _GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Mixers": (list_command, new, lift),
     "Specs": (check, fmt, show, explain, lsp),
+    "Reports": (report, compare),
     "Modules": (compile_command, verify, rounding, info, convert),
     "Proofs": (equiv, check_proof, atlas),
     "Machine and shell": (doctor, completion),

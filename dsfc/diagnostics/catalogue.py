@@ -64,6 +64,7 @@ from dsfc.diagnostics.tool_codes import (
     CertificateFormat,
     Conversion,
     FileProblem,
+    NoReport,
     NoStep,
     NotLifted,
     Overwrite,
@@ -81,7 +82,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
     Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
-    Conversion, CertificateFormat, NotLifted,
+    Conversion, CertificateFormat, NotLifted, NoReport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -150,6 +151,7 @@ __all__ = [
     "MaxPlus",
     "NameClash",
     "NoOutput",
+    "NoReport",
     "NoStep",
     "NoUpdate",
     "NonlinearState",

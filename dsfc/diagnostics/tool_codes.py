@@ -297,3 +297,30 @@ class NotLifted(Diagnostic):
     stage: ClassVar[Stage] = Stage.TOOL
     template: ClassVar[str] = "{problem}"
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoReport(Diagnostic):
+    """A mixer cannot be reported on with what is given.
+
+    Either weights or data are not those of the mixer, or a library that draws is not installed:
+    `pip install 'dsfc[report]'` brings matplotlib and latex2mathml. Nothing is written.
+
+    ```console wrong
+    $ python -c "import numpy; numpy.save('x.npy', numpy.zeros((8, 16, 3, 3)))"
+    $ dsfc report retnet --data x.npy -o retnet.html
+    ```
+
+    Tokens have the axes of the input, here one:
+
+    ```console right
+    $ python -c "import numpy; numpy.save('x.npy', numpy.zeros((8, 16)))"
+    $ dsfc report retnet --data x.npy -o retnet.html
+    ```
+    """
+
+    code: ClassVar[str] = "E-REPORT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "no report of `{mixer}`: {problem}"
+    mixer: str
+    problem: str

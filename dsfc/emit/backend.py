@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
-from dsfc.expr.tree import Prim
+from dsfc.expr.tree import Expr, Prim
 from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 from dsfc.source import NOWHERE
@@ -88,6 +88,22 @@ class Probe(Protocol):
         """Python that prints JSON: `outcome` (ok, missing or fault) and `figure`, a line."""
 
 
+class ModeCost(Protocol):
+    """What a mode of a plan costs as torch's operators, as expressions over sizes."""
+
+    @property
+    def mode(self) -> str:
+        """Name of the mode."""
+
+    @property
+    def operations(self) -> Expr:
+        """In products, per token and batch entry; a multiply-add is two."""
+
+    @property
+    def words(self) -> Expr:
+        """Numbers read and written, per token and batch entry."""
+
+
 class Backend(Protocol):
     """Prints modules.
 
@@ -112,6 +128,10 @@ class Backend(Protocol):
     @property
     def costs(self) -> Callable[[FusedPlan], str]:
         """Returns what the kernels of a plan cost, as text; empty for a backend without kernels."""
+
+    @property
+    def modes(self) -> Callable[[FusedPlan], tuple[ModeCost, ...]]:
+        """Returns what each legal mode of a plan costs as torch's operators."""
 
     @property
     def kernels(self) -> Callable[[FusedPlan], tuple[Kernel, ...]]:

@@ -33,6 +33,8 @@ class Distribution:
             is wrong with them. None for a sequence.
         sequence: its values, from the arguments. It stands along one axis, `name[n](…)`, which has
             the last of them. None for a distribution.
+        draw: an array of a shape, from a generator, the shape and the arguments. None for a
+            sequence.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Distribution:
     meaning: str
     ends: Callable[..., tuple[float, float]] | None = None
     sequence: Callable[..., Array] | None = None
+    draw: Callable[..., Array] | None = None
 
 
 _DEVIATIONS = 3.0
@@ -69,6 +72,16 @@ def _scaled(scale: float) -> tuple[float, float]:
     return -scale, scale
 
 
+def _orthogonal_chi(generator: np.random.Generator, shape: tuple[int, ...], scale: float) -> Array:
+    """Orthonormal rows of a matrix (columns, where there are more rows), with Gaussian lengths."""
+    rows, columns = shape[0], int(np.prod(shape[1:], dtype=int))
+    q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))
+    q = q * np.sign(np.diagonal(r))
+    basis = (q.T if rows < columns else q).reshape(shape)
+    lengths = np.linalg.norm(generator.standard_normal(shape), axis=-1, keepdims=True)
+    return np.asarray(scale * basis * lengths)
+
+
 def _legs(size: float) -> tuple[Array, NDArray[np.complex128], Array]:
     """ω, V and √a of HiPPO-LegS of a size."""
     a = np.arange(0.5, size)
@@ -91,6 +104,7 @@ _ROWS = (
         "torch.empty({shape}).uniform_({0}, {1})",
         "uniform on [a, b)",
         _uniform,
+        draw=lambda generator, shape, low, high: generator.uniform(low, high, shape),
     ),
     Distribution(
         "normal",
@@ -98,6 +112,7 @@ _ROWS = (
         "torch.empty({shape}).normal_({0}, {1})",
         "normal with mean and standard deviation",
         _normal,
+        draw=lambda generator, shape, mean, width: generator.normal(mean, width, shape),
     ),
     Distribution(
         "log_uniform",
@@ -105,6 +120,9 @@ _ROWS = (
         "torch.exp(torch.empty({shape}).uniform_(math.log({0}), math.log({1})))",
         "exp of a uniform draw on [log a, log b)",
         _log_uniform,
+        draw=lambda generator, shape, low, high: np.exp(
+            generator.uniform(np.log(low), np.log(high), shape)
+        ),
     ),
     Distribution(
         "orthogonal_chi",
@@ -113,6 +131,7 @@ _ROWS = (
         " * torch.randn({shape}).norm(dim=-1, keepdim=True)",
         "rows orthogonal with the lengths of Gaussian vectors, times a scale (random features)",
         _scaled,
+        draw=_orthogonal_chi,
     ),
     Distribution(
         "legs_frequency",

@@ -208,3 +208,9 @@ class Matrices:
                     symbols = column(SymbolScope(part.setting, i), name.ref, den.output_axes)
                     known.update(zip(symbols, den.guarded(i, name.ratio.guard), strict=True))
         return value.xreplace(known)
+
+    def _repr_markdown_(self) -> str:
+        """Returns what a notebook shows: Λ, B, C, D in Kronecker form, or small explicit ones."""
+        from dsfc.matrices.html import markdown
+
+        return markdown(self)

@@ -286,3 +286,9 @@ class Plan:
         from dsfc.plan.flow_graph import to_networkx
 
         return to_networkx(self)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        from dsfc.plan.html import html
+
+        return html(self)

@@ -264,3 +264,9 @@ class Structure:
             if b.state == state:
                 return b
         raise KeyError(state)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        from dsfc.structure.html import html
+
+        return html(self)

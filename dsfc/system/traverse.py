@@ -189,3 +189,26 @@ def map_trees(system: System, rule: Callable[[ReadOut], ReadOut]) -> System:
         streams=tuple(stream(s) for s in system.streams),
         outputs=tuple(output(o) for o in system.outputs),
     )
+
+
+def map_expressions(system: System, rule: Callable[[Expr], Expr]) -> System:
+    """Returns the System with a rule applied to every expression of its streams, stages, outputs.
+
+    What is noted of a chain (`NOTES`) is left as it stands.
+    """
+
+    def below(value: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, Expr):
+            return rule(value)
+        if isinstance(value, tuple):
+            return tuple(map(below, value))
+        if _opens(value, NOTES):
+            return replace(value, **{n: below(getattr(value, n)) for n in _names(value)})
+        return value
+
+    return replace(
+        system,
+        streams=below(system.streams),
+        stages=below(system.stages),
+        outputs=below(system.outputs),
+    )

@@ -14,6 +14,8 @@ Graph = dict[str, set[str]]
 
 RECURSIVE = {
     "dsfc.mixer.expressions": "the types of expressions, whose forms hold expressions",
+    "dsfc.matrices.matrices": "a notebook shows matrices as `dsfc.matrices.html` does",
+    "dsfc.structure.ir": "a notebook shows a structure as `dsfc.structure.html` does",
     "dsfc.mixer.ir": "a notebook shows a mixer as `dsfc.mixer.html` does",
     "dsfc.trusted.symbols": "laws of functions are made of the generators that apply them",
     "dsfc.plan.ir": "a plan gives its graph as `dsfc.plan.flow_graph` does",

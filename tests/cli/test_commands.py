@@ -27,6 +27,8 @@ COMMANDS = (
     "compile",
     "explain",
     "show",
+    "report",
+    "compare",
     "verify",
     "rounding",
     "equiv",

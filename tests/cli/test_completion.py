@@ -23,7 +23,7 @@ def offered(*words: str) -> list[str]:
 
 
 def test_commands_and_options_are_offered() -> None:
-    assert offered("comp") == ["compile", "completion"]
+    assert offered("comp") == ["compare", "compile", "completion"]
     assert {"--form", "--gauge", "--mixer"} <= set(offered("show", "--"))
     assert offered("show", "s6", "--form", "k") == ["kronecker"]
 

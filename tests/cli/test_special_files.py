@@ -33,6 +33,10 @@ READERS = {
     "atlas": ("atlas", "--no-cache", "{}"),
     "convert": ("convert", "linear_attn", "linear_attn", "{}", "--out", "new.pt"),
     "info": ("info", "{}"),
+    "report": ("report", "{}"),
+    "report --data": ("report", "linear_attn", "--data", "{}"),
+    "report --weights": ("report", "linear_attn", "--weights", "{}"),
+    "report --atlas": ("report", "linear_attn", "--atlas", "{}"),
     "verify": ("verify", "{}"),
     "verify --spec": ("verify", "linear_attn.py", "--spec", "{}"),
 }
@@ -45,6 +49,7 @@ WRITERS = {
     "equiv --replay": ("equiv", "linear_attn", "gla", "--replay", "{}"),
     "atlas": ("atlas", "--no-cache", "linear_attn", "--picture", "{}.png"),
     "convert": ("convert", "linear_attn", "linear_attn", "weights.pt", "--out", "{}"),
+    "report": ("report", "linear_attn", "--tokens", "2", "-o", "{}"),
 }
 """Commands that write a file, `{}`."""
 
@@ -75,7 +80,7 @@ def refused(result: Result) -> None:
     assert result.exit_code in (1, 2), (result.exception, result.output)
     lines = [it for it in result.output.splitlines() if it.startswith("error")]
     assert len(lines) == 1
-    coded = ("error[E-FILE]: ", "error[E-CONVERT]: ")
+    coded = ("error[E-FILE]: ", "error[E-CONVERT]: ", "error[E-REPORT]: ")
     assert lines[0].startswith(coded) if result.exit_code == 1 else lines[0].startswith("error: ")
 
 

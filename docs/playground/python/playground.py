@@ -17,8 +17,6 @@ from typing import Any
 
 import picture
 import spectrum
-from formula import mathml
-from numpy_start import start
 
 from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import Compilation, read
@@ -28,6 +26,7 @@ from dsfc.expr.latex import name as latex_name
 from dsfc.matrices.convolution import convolution_form
 from dsfc.matrices.latex import latex_form
 from dsfc.matrices.notation import Latex
+from dsfc.report.formulas import mathml
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.render import bound_text
 from dsfc.structure.summary import summary
@@ -182,7 +181,7 @@ def spectra(text: str) -> Answer | None:
     answer: Answer = {"states": states, "pictures": [], "sizes": {}, "tokens": tokens}
     if not blocks or module(text) is None:
         return answer
-    begun = start(it, tokens)
+    begun = spectrum.start(it, tokens)
     longest = max(begun.sizes[a.name] for s in system.stages for b in s.blocks for a in b.axes)
     if not diagonal and longest > LARGEST_MATRIX:
         return answer

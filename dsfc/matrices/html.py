@@ -1,0 +1,45 @@
+"""Matrices as a notebook shows them, in LaTeX, which notebooks set."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from dsfc.matrices.latex import equations
+
+if TYPE_CHECKING:
+    from dsfc.matrices.matrices import Matrices
+
+WIDEST = 12
+"""Most rows and columns of a matrix that is shown entry by entry."""
+
+
+def markdown(matrices: Matrices) -> str:
+    """Returns Λ, B, C and D in Kronecker form; of explicit ones the entries at token 1, if few.
+
+    Args:
+        matrices: the matrices.
+    """
+    head = f"**{escape(matrices.system.name)}**, {matrices.gauge} gauge"
+    if matrices.setting is None:
+        body = equations(matrices.system, matrices.gauge)
+        return f"{head}\n\n$$\n\\begin{{split}}\n{body}\n\\end{{split}}\n$$"
+    if not matrices.parts:
+        return f"{head}: nothing in its output is linear, so there is no Λ, B, C, D"
+    sizes = ", ".join(f"{a.name} = {n}" for a, n in matrices.setting.sizes.items())
+    first = next(iter(matrices.explicit_parts.values()))
+    values = {"\\Lambda_1": first.Lambda(1), "B_1": first.B(1)}
+    for lag in first.lags:
+        values["C_1" if len(first.lags) == 1 else f"C_1^{{({lag})}}"] = first.C(1, lag)
+    values["D_1"] = first.D(1)
+    rows = [_matrix(name, value) for name, value in values.items()]
+    return f"{head}, {sizes}\n\n" + "\n\n".join(rows)
+
+
+def _matrix(name: str, value: object) -> str:
+    rows, columns = getattr(value, "shape", (0, 0))
+    if max(rows, columns) > WIDEST or 0 in (rows, columns):
+        return f"${name}$: {rows} × {columns}"
+    shown = getattr(value, "_repr_latex_", lambda: "")() or ""
+    inner = shown.strip().strip("$").removeprefix("\\displaystyle").strip()
+    return f"$$\n{name} = {inner}\n$$"

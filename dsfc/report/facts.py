@@ -1,0 +1,97 @@
+"""What is known of a mixer without a number: what it is, its text, its claims, its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from dsfc.claims.verdict import Decided, Proved, Refuted
+from dsfc.expr.text import text
+from dsfc.report.formulas import definition_rows, formula, matrix_rows, paper_rows
+from dsfc.report.html import paragraph, table
+from dsfc.report.subject import Compiled, Subject
+from dsfc.structure.classes import CLASSES
+from dsfc.structure.render import bound_text
+from dsfc.structure.summary import summary
+
+
+def identity(s: Subject) -> str:
+    """Three lines that need no theory, then the facts."""
+    structure = s.compilation.structure
+    _, *lines = summary(structure, s.compilation.mixer.doc).split("\n")
+    few = "".join(f"<li>{escape(line.strip())}</li>" for line in lines)
+    rows: list[Sequence[object]] = [
+        ("class", f"{structure.title}, {structure.label}: {CLASSES[structure.name].form}"),
+        ("causal", "yes" if structure.causal else "no: it reads tokens to come"),
+    ]
+    rows += [("no finite state", why) for why in dict.fromkeys(structure.sums)]
+    if structure.blocks:
+        rows.append(("state", f"{text(structure.state_size)} numbers"))
+    rows += [(f"|Λ| of {b.state}", bound_text(b.bound)) for b in structure.blocks]
+    if isinstance(s.compiled, Compiled):
+        rows.append(("modes of its module", ", ".join(s.compiled.modes)))
+    else:
+        rows.append(("does not compile", s.compiled))
+    return f"<ul>{few}</ul>{table(rows)}"
+
+
+def spec(s: Subject) -> str:
+    """The text and the definitions beside Λ, B, C, D."""
+    source = s.compilation.spec.span.source.text.strip()
+    system = s.compilation.system
+    told, rows = matrix_rows(system)
+    per = f" ({told[:-1].lower()})" if told else ""
+    right = f"<h3>As a system{escape(per)}</h3>{formula(rows)}"
+    paper = paper_rows(system)
+    if paper:
+        right += "<p>In the paper's gauge, the state stored divided by its normaliser:</p>"
+        right += formula(paper)
+    left = (
+        f"<h3>Spec</h3><pre>{escape(source)}</pre>"
+        f"<h3>Definition</h3>{formula(definition_rows(system))}"
+    )
+    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
+
+
+def claims(s: Subject) -> str:
+    """The claims with what was found."""
+    if not s.claims:
+        return paragraph("The spec claims nothing.")
+    return f"<ul>{''.join(_claim(c) for c in s.claims)}</ul>"
+
+
+def _claim(c: Decided) -> str:
+    match c.verdict:
+        case Proved(by):
+            word, said = "proved", by
+        case Refuted(shown, at):
+            word, said = "refuted", shown + (f"; the point: {at}" if at else "")
+        case _:
+            word, said = "not decided", c.verdict.obstacle
+    kind = word.replace(" ", "-")
+    return (
+        f'<li><b class="{kind}">{word}</b> <code>{escape(c.statement.text)}</code>: '
+        f"{escape(said)}</li>"
+    )
+
+
+def relatives(s: Subject) -> str:
+    """Statements about other mixers."""
+    if s.relatives is None:
+        return (
+            "<p>Not asked. <code>dsfc atlas --format json</code> compares mixers, and "
+            "<code>--atlas FILE</code> puts what it proved here.</p>"
+        )
+    if not s.relatives:
+        return paragraph("The atlas proves nothing of this mixer and another one.")
+    return f"<ul>{''.join(f'<li><code>{escape(x)}</code></li>' for x in s.relatives)}</ul>"
+
+
+def emitted(s: Subject) -> str:
+    """The modes of the emitted module."""
+    if isinstance(s.compiled, str):
+        return paragraph(f"It does not compile: {s.compiled}.")
+    if not s.compiled.core.strip():
+        return paragraph("Its module has no mode of its own.")
+    shown = f"<pre>{escape(s.compiled.core)}</pre>"
+    return f"<details><summary>Modes of the torch module</summary>{shown}</details>"

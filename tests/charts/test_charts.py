@@ -1,0 +1,70 @@
+"""Charts are parts of a page: well formed, in its colours, with identifiers of their own."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from dsfc.charts.charts import Line, bars, lines, map_of, plane, points, strip
+
+
+def _drawn() -> tuple[str, ...]:
+    """A chart of each kind, drawn again."""
+    x = np.arange(1.0, 9)
+    return (
+        lines([Line(x, 10.0**-x, "a"), Line(x, x, "b", True)], "x", "y", "lines", (False, True)),
+        plane(np.exp(1j * x), "plane"),
+        points({"a": (x, x), "b": (x, -x)}, "x", "y", "points"),
+        strip({"a": x, "b": -x}, "y", "strip"),
+        bars({"a": np.array([0.5, 0.5])}, (0, 1, np.inf), "x", "bars"),
+        map_of(np.tri(4), "x", "y", "map"),
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[str, ...]:
+    """A chart of each kind."""
+    return _drawn()
+
+
+def test_charts_are_well_formed_and_load_nothing(drawn) -> None:
+    for svg in drawn:
+        root = ET.fromstring(svg)
+        assert root.tag.endswith("svg") and root.get("role") == "img"
+        addresses = re.findall(r'(?:href|src)="([^"]*)"', svg)
+        assert all(a.startswith(("#", "data:")) for a in addresses)
+        assert "currentColor" in svg and "#123456" not in svg
+
+
+def test_charts_of_a_page_share_no_identifier(drawn) -> None:
+    names = [re.findall(r'\bid="([^"]+)"', svg) for svg in drawn]
+    everything = [name for of in names for name in of]
+    assert len(everything) == len(set(everything))
+    for svg, own in zip(drawn, names, strict=True):
+        used = re.findall(r'(?:href="|url\()#([\w-]+)', svg)
+        assert set(used) <= set(own)
+
+
+def test_equal_values_give_equal_charts(drawn) -> None:
+    assert drawn == _drawn()
+
+
+def test_a_label_is_text() -> None:
+    svg = plane(np.ones(1), '<script> & "λ"')
+    assert ET.fromstring(svg).get("aria-label") == '<script> & "λ"'
+
+
+def test_values_without_a_spread_have_a_linear_axis() -> None:
+    x = np.arange(3.0)
+    flat = lines([Line(x, 1 + x / 10)], "x", "y", "flat", (False, True))
+    steep = lines([Line(x, 10.0**x)], "x", "y", "steep", (False, True))
+    assert "10" in steep and "1.05" in flat
+
+
+def test_a_map_of_zeros_is_blank() -> None:
+    assert "<image" in map_of(np.zeros((2, 2)), "x", "y", "zeros")
