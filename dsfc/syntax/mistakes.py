@@ -1,25 +1,11 @@
-"""Common mistakes, given by examples, each with what to say about it.
+"""The table of common mistakes: examples, each with what to say about it.
 
-Lark's `match_examples` idea: an example is parsed until the automaton stops, and another text that
-stops in the same state at the same kind of token has the same mistake. The states are found once
-and only when a text is wrong. Where the state does not tell two mistakes apart, `near` must
-match the tokens before.
+`recognise.py` tells by them which mistake a text has.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-
-from lark import Token
-from lark.exceptions import UnexpectedToken
-
-from dsfc.diagnostics.report import Reporter
-from dsfc.limits import DEFAULT_LIMITS
-from dsfc.source import Source
-from dsfc.syntax import grammar, lex
 
 # The automaton is in another state at the first, the second and a later definition of a body.
 _BEFORE = (
@@ -31,8 +17,6 @@ _BEFORE = (
 )
 _AFTER = "\n z = 1\n}\n"
 _PRODUCTS = "a product is `·` (sums over a shared axis), `*` (elementwise) or `⊗` (outer)"
-BEHIND = 16
-"""So many tokens before a stop are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +41,6 @@ class Mistake:
     def texts(self) -> tuple[str, ...]:
         """The examples as whole texts."""
         return (*(start + item + _AFTER for item in self.items for start in _BEFORE), *self.units)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the automaton stopped: its state, some tokens before, and the token it cannot take."""
-
-    state: int
-    before: Sequence[Token]
-    token: Token
 
 
 MISTAKES: tuple[Mistake, ...] = (
@@ -467,40 +442,3 @@ MISTAKES: tuple[Mistake, ...] = (
         ("{ y = q }", "y = q_{", "y = {", "y = q + {"),
     ),
 )
-
-
-def recognise(place: Place) -> str | None:
-    """What to say about a place, or None if it is no known mistake."""
-    before = " ".join(str(token) for token in place.before)
-    for mistake in _by_state().get((place.state, place.token.type), ()):
-        here = not mistake.at or re.fullmatch(mistake.at, place.token) is not None
-        if here and re.search(rf"(?:{mistake.near})\s*\Z", before):
-            return mistake.label
-    return None
-
-
-@cache
-def _by_state() -> dict[tuple[int, str], tuple[Mistake, ...]]:
-    """The mistakes by where their examples stop, in the order of the table."""
-    table: dict[tuple[int, str], tuple[Mistake, ...]] = {}
-    for mistake in MISTAKES:
-        for text in mistake.texts:
-            place = stop(text)
-            if place is not None:
-                known = table.setdefault((place.state, place.token.type), ())
-                if mistake not in known:
-                    table[place.state, place.token.type] = (*known, mistake)
-    return table
-
-
-def stop(text: str) -> Place | None:
-    """Where the automaton stops in a text, or None if it does not."""
-    source, reporter = Source("<example>", text), Reporter()
-    tokens = [*lex.read_tokens(source, DEFAULT_LIMITS, reporter), Token("$END", "")]
-    automaton = grammar.automaton()
-    for at, token in enumerate(tokens):
-        try:
-            automaton.feed_token(token)
-        except UnexpectedToken:
-            return Place(automaton.parser_state.position, tokens[max(0, at - BEHIND) : at], token)
-    return None

@@ -25,7 +25,7 @@ from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
 from dsfc.syntax.build import Builder
-from dsfc.syntax.mistakes import BEHIND, Place, recognise
+from dsfc.syntax.recognise import BEHIND, Place, recognise
 from dsfc.syntax.token_names import STARTERS, expectation, name_of, near_word
 
 _UNITS = frozenset({"_MIXER", "_MODIFIER"})

@@ -4,8 +4,9 @@ import pytest
 
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.source import Source
-from dsfc.syntax.mistakes import MISTAKES, recognise, stop
+from dsfc.syntax.mistakes import MISTAKES
 from dsfc.syntax.parse import parse
+from dsfc.syntax.recognise import recognise, stop
 
 EXAMPLES = [(mistake.label, text) for mistake in MISTAKES for text in mistake.texts]
 
