@@ -48,6 +48,10 @@ class Solver:
         for factor in self._factors(p):
             yield from self._of_factor(factor)
 
+    def put(self, p: Polynomial, known: Values) -> Polynomial:
+        """Returns the numerator with values put in; powers of roots that are known are too."""
+        return self.symbols.roots.reduced(Quotient(p).substituted(known)).num
+
     def _of_factor(self, p: Polynomial) -> Iterator[Values]:
         timed = [g for g in p.names if self.is_own(g) and lags(frozenset({g}))]
         if not timed:
@@ -63,6 +67,9 @@ class Solver:
             p = self._written_out(Quotient(p)).num
             inside = [g for g in p.names if g in self.symbols.defined and self.is_own(g)
                       and lags(frozenset({g}))]  # fmt: skip
+        for g in sorted(inside, key=lambda g: (len(g), g)):
+            if ";" in self.symbols.defined[g][0]:
+                yield from self._for(p, g, 0)
         parts = split(p, lambda g: LEAF.fullmatch(g) is not None and self._is_free(g))
         zero = [q for part in parts if (q := self._at_zero(part)) is not None and q]
         if zero:
@@ -83,7 +90,7 @@ class Solver:
         for first in self._untimed(parts[0]):
             known, good = dict(first), True
             for p in parts[1:]:
-                now = Quotient(p).substituted(known).num
+                now = self.put(p, known)
                 if not now:
                     continue
                 if any(affects(n, g) for g in now.names if g in self.symbols.defined
@@ -149,7 +156,7 @@ class Solver:
         elif head == "relu" and power == 1 and (self.symbols.positive(value) or not value):
             yield from self._of_argument(args[0], value, depth)
         elif "[" in head and ";" in head and power == 1:
-            row = self._row(head, args, value)
+            row = self.row(head, args, value)
             if row is not None:
                 yield row
 
@@ -203,8 +210,8 @@ class Solver:
                 for known in self.value_of(function_b, same, 1, depth + 1):
                     yield {number_b: scale, **known}
 
-    def _row(self, head: str, args: tuple[Quotient, ...], value: Quotient) -> Values | None:
-        """The entries of a map with which one entry of its result is a value."""
+    def row(self, head: str, args: tuple[Quotient, ...], value: Quotient) -> Values | None:
+        """Returns the entries of a map with which one entry of its result is a value."""
         array, where = head.rstrip("]").split("[")
         names = [f"{array}[{','.join(x for x in (*where.split(';'), str(k)) if x)}]"
                  for k in range(len(args))]  # fmt: skip
@@ -240,7 +247,7 @@ class Solver:
         for q in args:
             (g,) = q.names if len(q.names) == 1 else ("",)
             head, inner = self.symbols.defined.get(g, ("", ()))
-            row = self._row(head, inner, ZERO) if ";" in head else None
+            row = self.row(head, inner, ZERO) if ";" in head else None
             if row is None:
                 return None
             out |= row
@@ -444,9 +451,9 @@ class Solver:
             if way is None:
                 return
             out |= way
-            p = Quotient(p).substituted(way).num
-        if not p:
-            yield out
+            p = self.put(p, way)
+        if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined for n in out):
+            yield out  # where functions stand is seen when all is written out anew
             return
         maps = [
             g for g in p.names if self.is_own(g) and ";" in self.symbols.defined.get(g, ("",))[0]
