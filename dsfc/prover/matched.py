@@ -107,9 +107,10 @@ class _Round(Solver):
         written(claim, self.symbols, False, None)
         conditions = Conditions(claim.conditions)
         put = substitute_parameters(claim, conditions, self.symbols)
+        # What stands in a value is known before values are put in, or is listed.
+        self.before = frozenset(self.symbols.defined)
         moment = written(claim, self.symbols, False, None, (), put)
         known = conditions.values(max(conditions.window, self.symbols.reach))
-        self.before = frozenset(self.symbols.defined)
         step = {name: q.substituted(known) for name, q in moment.step.items()}
         outputs = [(a.substituted(known), b.substituted(known)) for a, b in moment.outputs]
         self.equations = self._equations(step, outputs)
@@ -143,6 +144,8 @@ class _Round(Solver):
         leaves = {leaf[0] for g in own for leaf in LEAF.finditer(g)}
         known = [g for g in leaves if self.symbols.knows(g)]
         real = all(self.symbols.is_real(Quotient(generator(g))) for g in known)
+        if not all(map(self.symbols.knows, p.names)):
+            return [p]
         if any(map(is_factor, p.names)) or self.symbols.is_real(q) or not real:
             return [p]
         bar = self.symbols.conjugate(q)
@@ -272,7 +275,8 @@ class _Round(Solver):
     def finer(self, values: Values) -> Values:
         """Exponentials that are powers of others in values, which stand in their places then."""
         out: Values = {}
-        for g in sorted({g for q in values.values() for g in q.names} - self.before):
+        mine = [q for name, q in values.items() if not name.startswith(FACTOR)]
+        for g in sorted({g for q in mine for g in q.names} - self.before):
             root = self.symbols.roots.of(g)
             if root is not None and self.symbols.defined[g][0] == "exp":
                 exponent, power = root

@@ -18,7 +18,16 @@ from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters, positive, slots
 from dsfc.trusted.generator_names import LEAF, STATE, lags
-from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator, number
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    ONE,
+    POLYNOMIAL_ZERO,
+    ZERO,
+    Polynomial,
+    Quotient,
+    generator,
+    number,
+)
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.symbols import Symbols
 
@@ -49,8 +58,17 @@ class Solver:
             yield from self._of_factor(factor)
 
     def put(self, p: Polynomial, known: Values) -> Polynomial:
-        """Returns the numerator with values put in; powers of roots that are known are too."""
-        return self.symbols.roots.reduced(Quotient(p).substituted(known)).num
+        """Returns the numerator with values put in, also into exponentials of what has one.
+
+        It is 0 where it is by known powers of roots.
+        """
+        at = dict(known)
+        for g in p.names & self.symbols.defined.keys():
+            head, args = self.symbols.defined[g]
+            if head == "exp" and args[0].names & known.keys():
+                at[g] = self.symbols.exp(args[0].substituted(known))
+        q = Quotient(p).substituted(at)
+        return q.num if self.symbols.roots.reduced(q) else POLYNOMIAL_ZERO
 
     def _of_factor(self, p: Polynomial) -> Iterator[Values]:
         timed = [g for g in p.names if self.is_own(g) and lags(frozenset({g}))]
@@ -452,8 +470,8 @@ class Solver:
                 return
             out |= way
             p = self.put(p, way)
-        if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined for n in out):
-            yield out  # where functions stand is seen when all is written out anew
+        if not p:
+            yield out
             return
         maps = [
             g for g in p.names if self.is_own(g) and ";" in self.symbols.defined.get(g, ("",))[0]

@@ -22,7 +22,7 @@ from dsfc.prover.maps_as_named import maps_as_named
 from dsfc.prover.matched import matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
-from dsfc.prover.test_sequences import LITTLE, no_instance_by_test_sequences
+from dsfc.prover.test_sequences import no_instance_by_test_sequences
 from dsfc.prover.verdict import (
     Conditionally,
     Equal,
@@ -55,6 +55,9 @@ SIGNED = ("relu", "abs", "max", "min")
 
 FIRST_POINTS = 4
 """Points at which short sequences are looked at before values are looked for."""
+
+FIRST_SIZES = 2
+"""Sizes at which they are."""
 
 Subsumption = Instance | NotAnInstance | Unknown
 
@@ -184,7 +187,7 @@ def subsumes(
 
 
 def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
-    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, LITTLE)
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, FIRST_SIZES, 0)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
@@ -254,7 +257,7 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
     """Claims with values that match the states of both."""
     own = own_names(claim)
     told = [t.name for t in claim.b.params if t.name in own]
-    for apart in dict.fromkeys(((), tuple(told), *((name,) for name in told))):
+    for apart in dict.fromkeys(((), *((name,) for name in told), tuple(told))):
         for at in _narrowed(replace(claim, apart=apart)):
             with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
                 if _is_comparable(alpha_rename(at)):
@@ -263,11 +266,14 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
 
 
 def _as_they_are(claim: Claim) -> Iterator[Claim]:
-    """The same where states are those of the first, without factors, and names are shared."""
-    for at in _narrowed(claim):
-        if _is_comparable(at):
-            for way in matched(at, FEW_ROUNDS, (False,)):
-                yield replace(way, b=claim.b)
+    """The same where states are those of the first, and names are all shared or none."""
+    own = own_names(claim)
+    for apart in dict.fromkeys(((), tuple(t.name for t in claim.b.params if t.name in own))):
+        for at in _narrowed(replace(claim, apart=apart)):
+            with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
+                if _is_comparable(alpha_rename(at)):
+                    for way in matched(at, FEW_ROUNDS, (False,)):
+                        yield replace(way, b=claim.b)
 
 
 def _narrowed(claim: Claim) -> Iterator[Claim]:
