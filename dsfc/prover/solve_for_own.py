@@ -12,6 +12,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from dsfc.expr.declarations import Constraint
+from dsfc.prover.at_zero import at_zero
 from dsfc.prover.condition_polynomials import nonzero_names
 from dsfc.prover.equation_names import affects, arrays, is_factor, split
 from dsfc.prover.factors import factors
@@ -89,7 +90,9 @@ class Solver:
             if ";" in self.symbols.defined[g][0]:
                 yield from self._for(p, g, 0)
         parts = split(p, lambda g: LEAF.fullmatch(g) is not None and self._is_free(g))
-        zero = [q for part in parts if (q := self._at_zero(part)) is not None and q]
+        zero = [
+            q for part in parts if (q := at_zero(self.symbols, self.slots, part)) is not None and q
+        ]
         if zero:
             yield from self._together([r for q in zero for r in split(q, self._is_free)])
             return
@@ -461,7 +464,7 @@ class Solver:
 
     def _linear(self, whole: Quotient, depth: int) -> Iterator[Values]:
         """Ways to make 0 what is linear in numbers of b and in results of its maps."""
-        start = self._at_zero(whole.num)
+        start = at_zero(self.symbols, self.slots, whole.num)
         out: Values = {}
         p = whole.num
         if start is not None and start:
@@ -484,42 +487,3 @@ class Solver:
             for g in sorted(held):
                 for way in self._for(p, g, depth + 1):
                     yield {**out, **way}
-
-    def _at_zero(self, p: Polynomial) -> Polynomial | None:
-        """A polynomial where all inputs are 0; None where that is not known."""
-        known: Values = {}
-        for g in p.names:
-            if lags(frozenset({g})):
-                value = self._value_at_zero(g, 0)
-                if value is None:
-                    return None
-                known[g] = value
-        with suppress(ZeroDivisionError):
-            return Quotient(p).substituted(known).num
-        return None
-
-    def _value_at_zero(self, g: str, depth: int) -> Quotient | None:
-        if not lags(frozenset({g})):
-            return Quotient(generator(g))
-        head, args = self.symbols.defined.get(g, ("", ()))
-        if head == "":
-            entry = LEAF.fullmatch(g)
-            return ZERO if entry is not None and entry[1] not in self.slots else None
-        if depth > DEPTH:
-            return None
-        inner = []
-        for q in args:
-            known = {n: self._value_at_zero(n, depth + 1) for n in q.names}
-            if any(v is None for v in known.values()):
-                return None
-            with suppress(ZeroDivisionError):
-                inner.append(q.substituted({n: v for n, v in known.items() if v is not None}))
-        if len(inner) != len(args):
-            return None
-        if ";" in head and not head.startswith("~"):
-            return None if any(inner) else ZERO
-        if head == "exp":
-            return self.symbols.exp(inner[0])
-        if head == "log" and self.symbols.positive(inner[0]):
-            return self.symbols.log(inner[0])
-        return None

@@ -187,7 +187,7 @@ def subsumes(
 
 
 def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
-    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, FIRST_SIZES, 0)
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, FIRST_SIZES, 1)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
