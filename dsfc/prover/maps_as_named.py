@@ -19,7 +19,7 @@ from dsfc.prover.condition_polynomials import condition
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import array_names, own_parameters
-from dsfc.trusted.polynomial import ONE, ZERO, Quotient, generator
+from dsfc.trusted.polynomial import ONE, ZERO, Quotient, generator, total
 
 WAYS = 600
 """Ways to give all maps values that are put in order."""
@@ -32,6 +32,9 @@ ENTRIES = 64
 
 Values = Mapping[tuple[int, ...], Quotient]
 """Index of an entry → its value."""
+
+Option = tuple[tuple[str, ...], Values]
+"""Names of the maps that one is a product of, and its entries."""
 
 
 def maps_as_named(claim: Claim) -> Iterator[Claim]:
@@ -72,40 +75,66 @@ class _Search:
         self.theirs = [t.map for t in claim.a.params if isinstance(t, MapTensor)]
         self.axes = [d.axis.name for d in claim.a.axes]
 
-    def options(self, m: LinearMap) -> Iterator[tuple[str, Values]]:
-        """Yields what a map may be, by the name of a map of a, "1" or "0", with its entries."""
+    def options(self, m: LinearMap) -> Iterator[Option]:
+        """Yields what a map may be, by names of maps of a, "1" or "0", with its entries.
+
+        A square map of a may follow another: W_K of the second is M W_K of the first.
+        """
         stored = (*m.each, *m.target, *m.source)
         if prod(self._size(x) for x in stored) > ENTRIES:
             return
         places = list(product(*(range(self._size(x)) for x in stored)))
         for other in self.theirs:
             at = self._positions(other, m)
-            if at is not None and other.field is m.field:
-                array = self.names.get(other.name, other.name)
-                yield (
-                    other.name,
-                    {
-                        place: Quotient(
-                            generator(f"{array}[{','.join(str(place[k]) for k in at)}]")
-                        )
-                        for place in places
-                    },
-                )
+            if at is None or other.field is not m.field:
+                continue
+            plain = {place: self._entry(other, [place[k] for k in at]) for place in places}
+            yield (other.name,), plain
+            for square in self.theirs:
+                where = self._followed(square, m)
+                if where is not None and other is not square:
+                    yield (
+                        (square.name, other.name),
+                        {
+                            place: total(
+                                self._entry(square, [place[where], k])
+                                * plain[(*place[:where], k, *place[where + 1 :])]
+                                for k in range(self._size(stored[where]))
+                            )
+                            for place in places
+                        },
+                    )
         if not m.each and len(m.target) == len(m.source) == 1:
             if self._size(m.target[0]) == self._size(m.source[0]):
-                yield "1", {place: ONE if place[0] == place[1] else ZERO for place in places}
-            yield "0", dict.fromkeys(places, ZERO)
+                yield ("1",), {place: ONE if place[0] == place[1] else ZERO for place in places}
+            yield ("0",), dict.fromkeys(places, ZERO)
 
-    def rank(self, maps: list[LinearMap], way: tuple[tuple[str, Values], ...]) -> tuple[int, ...]:
+    def _entry(self, m: LinearMap, at: list[int]) -> Quotient:
+        array = self.names.get(m.name, m.name)
+        return Quotient(generator(f"{array}[{','.join(map(str, at))}]"))
+
+    def _followed(self, square: LinearMap, m: LinearMap) -> int | None:
+        """The place of the axis of m's result on which a square map of a acts."""
+        if square.each or square.adjoint or m.adjoint or square.field is not m.field:
+            return None
+        if len(square.target) != 1 or [x.name for x in square.target] != [
+            x.name for x in square.source
+        ]:
+            return None
+        kept = [x.name for x in (*m.each, *m.target)]
+        name = square.target[0].name
+        return kept.index(name) if name in kept else None
+
+    def rank(self, maps: list[LinearMap], way: tuple[Option, ...]) -> tuple[int, ...]:
         """How far a way is from one in which each map of a is one of b's, of its own name at best.
 
         Of those with equal numbers the ways come in order.
         """
-        count = Counter(name for name, _ in way)
-        known = [m.name for m in self.theirs]
-        missing = sum(1 for name in known if not count[name])
+        count = Counter(name for names, _ in way for name in names)
+        missing = sum(1 for m in self.theirs if not count[m.name])
         repeated = sum(k - 1 for k in count.values())
-        renamed = sum(name != m.name.rstrip("_") for m, (name, _) in zip(maps, way, strict=True))
+        last = [names[-1] for names, _ in way]
+        renamed = sum(name != m.name.rstrip("_") for m, name in zip(maps, last, strict=True))
         return missing, repeated, renamed
 
     def _size(self, axis: Axis) -> int:

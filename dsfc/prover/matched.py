@@ -121,7 +121,7 @@ class _Round(Solver):
         theirs = self._places(step)
         pairs = [(a, b.substituted(theirs)) for a, b in outputs]
         for name, same in theirs.items():
-            (mine,) = same.names - {g for g in same.names if g.startswith(FACTOR)}
+            (mine,) = (g for g in same.names if STATE in g)
             factor = same / Quotient(generator(mine))
             pairs.append((factor * step[mine], step[name].substituted(theirs)))
         out: dict[Polynomial, None] = {}
