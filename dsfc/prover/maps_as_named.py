@@ -1,8 +1,8 @@
 """Values of b's own linear maps that are looked at first: maps of a, the identity, and 0.
 
 A layer with other names, with roles exchanged or with one map for all heads is a case of another by
-maps that are maps of a. Axes of b's own stand for axes of a of the same size. The ways in which
-each map of a is one of b's come first. Nothing here is trusted.
+maps that are maps of a. Axes of b's own stand for axes of a of the same size. Each map of a is part
+of one of b's. Nothing here is trusted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def maps_as_named(claim: Claim) -> Iterator[Claim]:
     options = [list(search.options(m)) for m in maps]
     if not all(options):
         return
-    for way in sorted(islice(product(*options), WAYS), key=lambda way: search.rank(maps, way)):
+    ways = [way for way in islice(product(*options), WAYS) if search.uses_all(way)]
+    for way in sorted(ways, key=lambda way: search.rank(maps, way)):
         conditions: list[Condition] = []
         for m, (_, values) in zip(maps, way, strict=True):
             for index, value in values.items():
@@ -125,17 +126,20 @@ class _Search:
         name = square.target[0].name
         return kept.index(name) if name in kept else None
 
-    def rank(self, maps: list[LinearMap], way: tuple[Option, ...]) -> tuple[int, ...]:
-        """How far a way is from one in which each map of a is one of b's, of its own name at best.
+    def uses_all(self, way: tuple[Option, ...]) -> bool:
+        """Whether each map of a is part of one of b's: else a's output is of more than b's."""
+        used = {name for names, _ in way for name in names}
+        return used >= {m.name for m in self.theirs}
+
+    def rank(self, maps: list[LinearMap], way: tuple[Option, ...]) -> tuple[int, int]:
+        """How far a way is from one in which maps have their own names, and each stands once.
 
         Of those with equal numbers the ways come in order.
         """
         count = Counter(name for names, _ in way for name in names)
-        missing = sum(1 for m in self.theirs if not count[m.name])
-        repeated = sum(k - 1 for k in count.values())
         last = [names[-1] for names, _ in way]
         renamed = sum(name != m.name.rstrip("_") for m, name in zip(maps, last, strict=True))
-        return missing, repeated, renamed
+        return sum(k - 1 for k in count.values()), renamed
 
     def _size(self, axis: Axis) -> int:
         return self.sizes[axis.name]
