@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count, islice
+from itertools import islice
 from math import gcd, prod
 
-from dsfc.prover.condition_polynomials import condition
+from dsfc.prover.condition_polynomials import condition, polynomial
 from dsfc.prover.equation_names import FACTOR, affects, is_factor, split
 from dsfc.prover.solve_for_own import Solver, Values
 from dsfc.trusted.alpha_rename import alpha_rename
-from dsfc.trusted.claim import Claim, Coefficient
+from dsfc.trusted.claim import Claim, Coefficient, Condition
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import LEAF, STATE, lags
@@ -49,17 +49,21 @@ ROW = re.compile(r"\[[\d,]*;[\d,]*\]")
 Function = tuple[str, Coefficient, Coefficient]
 
 
-def matched(claim: Claim) -> Iterator[Claim]:
+def matched(
+    claim: Claim, rounds: int = ROUNDS, scaled: tuple[bool, ...] = (False, True)
+) -> Iterator[Claim]:
     """Yields claims that a is a case of b, with conditions that match their tokens.
 
     Args:
         claim: without conditions.
+        rounds: how often the two are written out.
+        scaled: whether states of b may be those of a up to a factor, in turn.
 
     Raises:
         Obstacle, TooLarge, ValueError: the claim cannot be written out.
     """
-    for scaled in (False, True):
-        yield from islice(_matched(claim, {}, scaled, 0, count(1)), BRANCHES)
+    for factors in scaled:
+        yield from islice(_matched(claim, {}, factors, 0, iter(range(rounds))), BRANCHES)
 
 
 LONGEST = 300
@@ -69,7 +73,7 @@ LONGEST = 300
 def _matched(
     claim: Claim, scales: Values, scaled: bool, depth: int, rounds: Iterator[int]
 ) -> Iterator[Claim]:
-    if next(rounds) > ROUNDS:
+    if next(rounds, None) is None:
         return
     round_ = _Round(alpha_rename(claim), scales, scaled)
     if not any(round_.equations):
@@ -78,7 +82,10 @@ def _matched(
     if depth == DEPTH or sum(len(p.terms) for p in round_.equations) > MOST:
         return
     for values in round_.solutions():
-        conditions, functions = list(claim.conditions), list(claim.functions)
+        finer = round_.finer(values)
+        values = {n: q.substituted(finer) for n, q in values.items()}
+        conditions = [round_.rewritten(c, finer) for c in claim.conditions]
+        functions = list(claim.functions)
         more = dict(scales)
         for name, value in values.items():
             if name.startswith(FACTOR):
@@ -100,9 +107,10 @@ class _Round(Solver):
         written(claim, self.symbols, False, None)
         conditions = Conditions(claim.conditions)
         put = substitute_parameters(claim, conditions, self.symbols)
+        # What stands in a value is known before values are put in, or is listed.
+        self.before = frozenset(self.symbols.defined)
         moment = written(claim, self.symbols, False, None, (), put)
         known = conditions.values(max(conditions.window, self.symbols.reach))
-        self.before = frozenset(self.symbols.defined)
         step = {name: q.substituted(known) for name, q in moment.step.items()}
         outputs = [(a.substituted(known), b.substituted(known)) for a, b in moment.outputs]
         self.equations = self._equations(step, outputs)
@@ -113,7 +121,7 @@ class _Round(Solver):
         theirs = self._places(step)
         pairs = [(a, b.substituted(theirs)) for a, b in outputs]
         for name, same in theirs.items():
-            (mine,) = same.names - {g for g in same.names if g.startswith(FACTOR)}
+            (mine,) = (g for g in same.names if STATE in g)
             factor = same / Quotient(generator(mine))
             pairs.append((factor * step[mine], step[name].substituted(theirs)))
         out: dict[Polynomial, None] = {}
@@ -121,7 +129,13 @@ class _Round(Solver):
             for p in _differences(*pair):
                 for part in self._real_parts(p):
                     out[part] = None
-        return sorted(filter(None, out), key=lambda p: (len(p.terms), p.text))
+        return sorted(filter(None, out), key=lambda p: (len(p.terms), self._pairs(p), p.text))
+
+    def _pairs(self, p: Polynomial) -> int:
+        """How many products of two entries of b have one index: they say least of each."""
+        held = [[leaf[2] for g, _ in m if self.is_own(g) and (leaf := LEAF.fullmatch(g))]
+                for m in p.terms]  # fmt: skip
+        return sum(len(indices) - len(set(indices)) for indices in held)
 
     def _real_parts(self, p: Polynomial) -> list[Polynomial]:
         """An equation, as two where it is complex and all that it is solved for is real."""
@@ -130,6 +144,8 @@ class _Round(Solver):
         leaves = {leaf[0] for g in own for leaf in LEAF.finditer(g)}
         known = [g for g in leaves if self.symbols.knows(g)]
         real = all(self.symbols.is_real(Quotient(generator(g))) for g in known)
+        if not all(map(self.symbols.knows, p.names)):
+            return [p]
         if any(map(is_factor, p.names)) or self.symbols.is_real(q) or not real:
             return [p]
         bar = self.symbols.conjugate(q)
@@ -170,7 +186,7 @@ class _Round(Solver):
             if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined
                             for n in together):  # fmt: skip
                 continue
-            now = Quotient(p).substituted(together).num
+            now = self.put(p, together)
             if not now or (length and len(now.terms) > length):
                 continue
             ways = self.solved(now)
@@ -200,7 +216,7 @@ class _Round(Solver):
         """Values that equations give of which each holds one thing of b; None if one holds none."""
         out: Values = {}
         for p in self.equations:
-            now = Quotient(p).substituted(out).num
+            now = self.put(p, out)
             own = {g for g in now.names if self.is_own(g) or is_factor(g)}
             if now and not own and not out:
                 return None
@@ -234,27 +250,45 @@ class _Round(Solver):
         out: dict[str, Values] = {}
         for p in self.equations:
             for g in sorted(p.names & self.symbols.defined.keys()):
-                for leaf in self._leaves(g):
-                    if self.may_be_zero(leaf) and "@" not in leaf:
-                        out.setdefault(leaf.partition("[")[0], {})[leaf] = ZERO
-                if self.is_own(g) and lags(frozenset({g})):
-                    row = next(self.value_of(g, ONE, 1, 0), {})
-                    name = min(row, default="").partition("[")[0]
-                    out.setdefault(name, {}).update(row)
+                for inner in self._inside(g):
+                    head, args = self.symbols.defined.get(inner, ("", ()))
+                    if self.may_be_zero(inner) and "@" not in inner:
+                        out.setdefault(inner.partition("[")[0], {})[inner] = ZERO
+                    elif ";" in head and self.is_own(inner):
+                        row = self.row(head, args, ZERO) or {}
+                        name = min(row, default="").partition("[")[0]
+                        out.setdefault(name, {}).update(row)
         yield from filter(None, out.values())
 
-    def _leaves(self, g: str) -> Iterator[str]:
-        """The entries of arrays that a function is one of."""
-        if g not in self.symbols.defined:
-            yield g
+    def _inside(self, g: str) -> Iterator[str]:
+        """A generator and all that it is a function of."""
+        yield g
         for q in self.symbols.defined.get(g, ("", ()))[1]:
             for name in sorted(q.names):
-                yield from self._leaves(name)
+                yield from self._inside(name)
 
     def _row_of(self, g: str) -> tuple[str, tuple[str, ...]]:
         """The maps inside a function, and the rows of them."""
         text = self.symbols.defined[g][1][0].text
         return ROW.sub("[;]", text), tuple(ROW.findall(text))
+
+    def finer(self, values: Values) -> Values:
+        """Exponentials that are powers of others in values, which stand in their places then."""
+        out: Values = {}
+        mine = [q for name, q in values.items() if not name.startswith(FACTOR)]
+        for g in sorted({g for q in mine for g in q.names} - self.before):
+            root = self.symbols.roots.of(g)
+            if root is not None and self.symbols.defined[g][0] == "exp":
+                exponent, power = root
+                (whole,) = power.names if len(power.names) == 1 else ("",)
+                if whole and power == generator(whole):
+                    out[whole] = Quotient(generator(g)).power(exponent)
+        return out
+
+    def rewritten(self, c: Condition, finer: Values) -> Condition:
+        """A condition with such exponentials put in."""
+        p = polynomial(c.polynomial)
+        return c if not p.names & finer.keys() else condition(self.put(p, finer), c.solved)
 
     def functions(self, value: Quotient) -> list[Function]:
         """Returns the functions that a value is made of, and both mixers are not, inner first."""

@@ -12,13 +12,23 @@ from contextlib import suppress
 from fractions import Fraction
 
 from dsfc.expr.declarations import Constraint
+from dsfc.prover.at_zero import at_zero
 from dsfc.prover.condition_polynomials import nonzero_names
 from dsfc.prover.equation_names import affects, arrays, is_factor, split
 from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters, positive, slots
 from dsfc.trusted.generator_names import LEAF, STATE, lags
-from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator, number
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    ONE,
+    POLYNOMIAL_ZERO,
+    ZERO,
+    Polynomial,
+    Quotient,
+    generator,
+    number,
+)
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.symbols import Symbols
 
@@ -48,6 +58,19 @@ class Solver:
         for factor in self._factors(p):
             yield from self._of_factor(factor)
 
+    def put(self, p: Polynomial, known: Values) -> Polynomial:
+        """Returns the numerator with values put in, also into exponentials of what has one.
+
+        It is 0 where it is by known powers of roots.
+        """
+        at = dict(known)
+        for g in p.names & self.symbols.defined.keys():
+            head, args = self.symbols.defined[g]
+            if head == "exp" and args[0].names & known.keys():
+                at[g] = self.symbols.exp(args[0].substituted(known))
+        q = Quotient(p).substituted(at)
+        return q.num if self.symbols.roots.reduced(q) else POLYNOMIAL_ZERO
+
     def _of_factor(self, p: Polynomial) -> Iterator[Values]:
         timed = [g for g in p.names if self.is_own(g) and lags(frozenset({g}))]
         if not timed:
@@ -63,8 +86,13 @@ class Solver:
             p = self._written_out(Quotient(p)).num
             inside = [g for g in p.names if g in self.symbols.defined and self.is_own(g)
                       and lags(frozenset({g}))]  # fmt: skip
+        for g in sorted(inside, key=lambda g: (len(g), g)):
+            if ";" in self.symbols.defined[g][0]:
+                yield from self._for(p, g, 0)
         parts = split(p, lambda g: LEAF.fullmatch(g) is not None and self._is_free(g))
-        zero = [q for part in parts if (q := self._at_zero(part)) is not None and q]
+        zero = [
+            q for part in parts if (q := at_zero(self.symbols, self.slots, part)) is not None and q
+        ]
         if zero:
             yield from self._together([r for q in zero for r in split(q, self._is_free)])
             return
@@ -83,7 +111,7 @@ class Solver:
         for first in self._untimed(parts[0]):
             known, good = dict(first), True
             for p in parts[1:]:
-                now = Quotient(p).substituted(known).num
+                now = self.put(p, known)
                 if not now:
                     continue
                 if any(affects(n, g) for g in now.names if g in self.symbols.defined
@@ -149,7 +177,7 @@ class Solver:
         elif head == "relu" and power == 1 and (self.symbols.positive(value) or not value):
             yield from self._of_argument(args[0], value, depth)
         elif "[" in head and ";" in head and power == 1:
-            row = self._row(head, args, value)
+            row = self.row(head, args, value)
             if row is not None:
                 yield row
 
@@ -203,8 +231,8 @@ class Solver:
                 for known in self.value_of(function_b, same, 1, depth + 1):
                     yield {number_b: scale, **known}
 
-    def _row(self, head: str, args: tuple[Quotient, ...], value: Quotient) -> Values | None:
-        """The entries of a map with which one entry of its result is a value."""
+    def row(self, head: str, args: tuple[Quotient, ...], value: Quotient) -> Values | None:
+        """Returns the entries of a map with which one entry of its result is a value."""
         array, where = head.rstrip("]").split("[")
         names = [f"{array}[{','.join(x for x in (*where.split(';'), str(k)) if x)}]"
                  for k in range(len(args))]  # fmt: skip
@@ -240,7 +268,7 @@ class Solver:
         for q in args:
             (g,) = q.names if len(q.names) == 1 else ("",)
             head, inner = self.symbols.defined.get(g, ("", ()))
-            row = self._row(head, inner, ZERO) if ";" in head else None
+            row = self.row(head, inner, ZERO) if ";" in head else None
             if row is None:
                 return None
             out |= row
@@ -436,7 +464,7 @@ class Solver:
 
     def _linear(self, whole: Quotient, depth: int) -> Iterator[Values]:
         """Ways to make 0 what is linear in numbers of b and in results of its maps."""
-        start = self._at_zero(whole.num)
+        start = at_zero(self.symbols, self.slots, whole.num)
         out: Values = {}
         p = whole.num
         if start is not None and start:
@@ -444,7 +472,7 @@ class Solver:
             if way is None:
                 return
             out |= way
-            p = Quotient(p).substituted(way).num
+            p = self.put(p, way)
         if not p:
             yield out
             return
@@ -459,42 +487,3 @@ class Solver:
             for g in sorted(held):
                 for way in self._for(p, g, depth + 1):
                     yield {**out, **way}
-
-    def _at_zero(self, p: Polynomial) -> Polynomial | None:
-        """A polynomial where all inputs are 0; None where that is not known."""
-        known: Values = {}
-        for g in p.names:
-            if lags(frozenset({g})):
-                value = self._value_at_zero(g, 0)
-                if value is None:
-                    return None
-                known[g] = value
-        with suppress(ZeroDivisionError):
-            return Quotient(p).substituted(known).num
-        return None
-
-    def _value_at_zero(self, g: str, depth: int) -> Quotient | None:
-        if not lags(frozenset({g})):
-            return Quotient(generator(g))
-        head, args = self.symbols.defined.get(g, ("", ()))
-        if head == "":
-            entry = LEAF.fullmatch(g)
-            return ZERO if entry is not None and entry[1] not in self.slots else None
-        if depth > DEPTH:
-            return None
-        inner = []
-        for q in args:
-            known = {n: self._value_at_zero(n, depth + 1) for n in q.names}
-            if any(v is None for v in known.values()):
-                return None
-            with suppress(ZeroDivisionError):
-                inner.append(q.substituted({n: v for n, v in known.items() if v is not None}))
-        if len(inner) != len(args):
-            return None
-        if ";" in head and not head.startswith("~"):
-            return None if any(inner) else ZERO
-        if head == "exp":
-            return self.symbols.exp(inner[0])
-        if head == "log" and self.symbols.positive(inner[0]):
-            return self.symbols.log(inner[0])
-        return None

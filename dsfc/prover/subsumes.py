@@ -9,18 +9,20 @@ from functools import partial
 from itertools import islice
 
 from dsfc.current_search import begins, unheard
-from dsfc.expr.declarations import Tensor
-from dsfc.expr.tree import Field
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.tree import Field, Param, Prim
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
 from dsfc.prover.constant_sequence import no_case
 from dsfc.prover.defined import where_first_defined
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.filters import filters
+from dsfc.prover.maps_as_named import maps_as_named
 from dsfc.prover.matched import matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
-from dsfc.prover.test_sequences import LITTLE, no_instance_by_test_sequences
+from dsfc.prover.test_sequences import no_instance_by_test_sequences
 from dsfc.prover.verdict import (
     Conditionally,
     Equal,
@@ -36,6 +38,7 @@ from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.constant_sequence import own_axes
@@ -44,8 +47,17 @@ from dsfc.trusted.statement import state
 ATTEMPTS = 16
 """Sets of values of one search that are put in."""
 
+FEW_ROUNDS = 8
+"""Times that both are written out where little is looked for."""
+
+SIGNED = ("relu", "abs", "max", "min")
+"""Functions that look at signs."""
+
 FIRST_POINTS = 4
 """Points at which short sequences are looked at before values are looked for."""
+
+FIRST_SIZES = 2
+"""Sizes at which they are."""
 
 Subsumption = Instance | NotAnInstance | Unknown
 
@@ -147,18 +159,21 @@ def subsumes(
         return NotAnInstance(verdict)
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
-    if not slots(least):
-        # Functions that fill slots are found sooner than it is seen that there are none.
-        first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
-        if isinstance(first, Certificate):
-            return NotAnInstance(first)
+    shown: Certificate | str = "none were looked for"
+    for later in (False, True):
+        if conditions:
+            shown = _cases(twos, pinned, LATER if later else FIRST)
+            if isinstance(shown, Certificate):
+                whole, why = where_first_defined(shown)
+                if whole is not None:
+                    return Instance(whole, why)
+                shown = why
+        if not later and not slots(least):
+            # Functions that fill slots are found sooner than it is seen that there are none.
+            first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
+            if isinstance(first, Certificate):
+                return NotAnInstance(first)
     if conditions:
-        shown = _cases(twos, pinned)
-        if isinstance(shown, Certificate):
-            whole, why = where_first_defined(shown)
-            if whole is not None:
-                return Instance(whole, why)
-            shown = why
         tried.append(f"values of the second's own parameters: {shown}")
     # Functions of more than the token may be a case where those of the token are none.
     # At the declared sizes there are more equations, so these are asked where work was asked for.
@@ -172,7 +187,7 @@ def subsumes(
 
 
 def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
-    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, LITTLE)
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, FIRST_SIZES, 1)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
@@ -193,7 +208,9 @@ def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(sizes.items()))
 
 
-def _cases(claim: Claim, pinned: tuple[Mapping[str, int], ...]) -> Certificate | str:
+def _cases(
+    claim: Claim, pinned: tuple[Mapping[str, int], ...], searches: tuple[Search, ...]
+) -> Certificate | str:
     """A certificate that a is a case of b at the declared sizes, or why there is none.
 
     Where the two declare different numbers, those of both are asked about.
@@ -201,10 +218,11 @@ def _cases(claim: Claim, pinned: tuple[Mapping[str, int], ...]) -> Certificate |
     Args:
         claim: without conditions.
         pinned: see `dsfc.prover.sizes.examined`.
+        searches: what is looked for.
     """
     certificates = list[Certificate]()
     for sizes in pinned:
-        shown = _case(replace(claim, sizes=modest(claim.a, claim.b, sizes)))
+        shown = _case(replace(claim, sizes=modest(claim.a, claim.b, sizes)), searches)
         if isinstance(shown, str):
             return shown if not sizes else f"{shown} ({_listed(sizes)})"
         certificates.append(shown)
@@ -215,10 +233,10 @@ def _listed(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
-def _case(claim: Claim) -> Certificate | str:
+def _case(claim: Claim, searches: tuple[Search, ...]) -> Certificate | str:
     """A certificate that a is a case of b, which the kernel accepted, or why there is none."""
     obstacle: Certificate | str = "none were found"
-    for search in (modal, filters, _by_matching, _by_equations):
+    for search in searches:
         try:
             for at in islice(search(replace(claim, case=True)), ATTEMPTS):
                 with suppress(Rejected, Obstacle, ZeroDivisionError):
@@ -240,10 +258,42 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
     own = own_names(claim)
     told = [t.name for t in claim.b.params if t.name in own]
     for apart in dict.fromkeys(((), *((name,) for name in told), tuple(told))):
-        at = replace(claim, apart=apart)
-        with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
-            if _is_comparable(alpha_rename(at)):
-                yield from matched(at)
+        for at in _narrowed(replace(claim, apart=apart)):
+            with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
+                if _is_comparable(alpha_rename(at)):
+                    for way in matched(at):
+                        yield replace(way, b=claim.b)
+
+
+def _as_they_are(claim: Claim) -> Iterator[Claim]:
+    """The same where states are those of the first, and names are all shared or none."""
+    own = own_names(claim)
+    for apart in dict.fromkeys(((), tuple(t.name for t in claim.b.params if t.name in own))):
+        for at in _narrowed(replace(claim, apart=apart)):
+            with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
+                if _is_comparable(alpha_rename(at)):
+                    for way in matched(at, FEW_ROUNDS, (False,)):
+                        yield replace(way, b=claim.b)
+
+
+def _narrowed(claim: Claim) -> Iterator[Claim]:
+    """The claim, and where b looks at signs, one in which its own parameters are not negative.
+
+    Then a relu of one is the parameter itself. What is found is a value of any parameter.
+    """
+    yield claim
+    names = {p.name for e in expressions((claim.b.definition,)) for x in walk(e)
+             if isinstance(x, Prim) and x.name in SIGNED
+             for arg in x.args for p in walk(arg) if isinstance(p, Param)}  # fmt: skip
+    theirs = {t.name for t in claim.a.params} - set(claim.apart)
+    params = tuple(
+        replace(t, constraint=Constraint.NONNEG)
+        if isinstance(t, Tensor) and t.constraint is Constraint.NONE and t.name in names - theirs
+        else t
+        for t in claim.b.params
+    )
+    if params != claim.b.params:
+        yield replace(claim, b=replace(claim.b, params=params))
 
 
 def _by_equations(claim: Claim) -> Iterator[Claim]:
@@ -286,3 +336,13 @@ def _sized(claim: Claim) -> Iterator[Claim]:
     larger = dict(claim.sizes) | dict.fromkeys(own, count)
     if own and count > max(dict(claim.sizes)[name] for name in own):
         yield replace(claim, sizes=tuple(sorted(larger.items())))
+
+
+Search = Callable[[Claim], Iterator[Claim]]
+"""What looks for values, and yields claims with those that may do."""
+
+FIRST: tuple[Search, ...] = (modal, filters, _as_they_are, maps_as_named)
+"""What is looked for before it is asked whether short sequences exclude a case."""
+
+LATER: tuple[Search, ...] = (_by_matching, _by_equations)
+"""What is looked for after that."""

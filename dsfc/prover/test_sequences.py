@@ -44,9 +44,6 @@ PLAIN, ONE_PLAIN = 32, 300
 WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
 
-LITTLE = 3_000
-"""Terms that are added in all where only what is plain to see is looked for."""
-
 EQUATIONS = 28
 """Outputs of the sequences of one point; where there would be more they are left."""
 
@@ -61,7 +58,8 @@ def no_instance_by_test_sequences(
     claim: Claim,
     fixed_sizes: Mapping[str, int] = NONE_GIVEN,
     points: int = PLAIN,
-    work: int = WORK,
+    sizes: int | None = None,
+    shapes: int | None = None,
 ) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
@@ -71,7 +69,8 @@ def no_instance_by_test_sequences(
         claim: the two systems and their names.
         fixed_sizes: sizes that some axes have.
         points: how many plain points are tried at the same sizes.
-        work: terms that are added in all at drawn points.
+        sizes: at how many sizes, None for all that are looked at.
+        shapes: of how many shapes points are drawn, None for all.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
@@ -79,12 +78,13 @@ def no_instance_by_test_sequences(
     """
     depths, at_sizes = _asked(claim, fixed_sizes)
     small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
-    for at in (at_sizes[0], *small):
+    for at in islice((at_sizes[0], *small), sizes):
         certificate = _plain(replace(at, locality=depths[0]), points)
         if certificate is not None:
             return certificate
-    left = work
-    for (count, length), locality, at, draw in product(SHAPES, depths, at_sizes, range(DRAWS)):
+    left = WORK
+    ways = product(SHAPES[:shapes], depths, at_sizes[:sizes], range(DRAWS))
+    for (count, length), locality, at, draw in ways:
         budget = Budget(min(ONE_IDEAL, left))
         before = budget.left
         point = drawn_point(at, count, length, draw)
@@ -154,7 +154,8 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
                 differences.append(e)
     except (Rejected, TooLarge, ZeroDivisionError):
         return None
-    budget.left -= ONE_EQUATION * len(parts)
+    # Long ones take long to write out, and lead nowhere.
+    budget.left -= ONE_EQUATION * sum(1 + len(e.num.terms) // LONGEST for e in differences)
     names = frozenset[str]().union(*(e.names for e in differences))
     constants = frozenset(filter(equations.constant, names))
     # An output of the second that is one number, whatever its parameters are, is enough.

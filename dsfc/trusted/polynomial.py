@@ -321,10 +321,11 @@ def divided(p: Polynomial, by: Polynomial) -> Polynomial | None:
         return None
     shift, _ = _cleared(p)
     rest = p * Polynomial({shift: Fraction(1)})
-    if IMAGINARY not in p.names and not _may_divide(rest, by):
+    if not _may_divide(rest, by):
         return None
     names = tuple(sorted(p.names))
 
+    @cache
     def exponents(m: Monomial) -> tuple[int, ...]:
         powers = dict(m)
         return tuple(powers.get(g, 0) for g in names)
@@ -345,7 +346,11 @@ def divided(p: Polynomial, by: Polynomial) -> Polynomial | None:
     return Polynomial(out) * Polynomial({inverse: Fraction(1)})
 
 
-_PRIME = 2**61 - 1
+_PRIME = 2**61 - 31
+"""A prime modulo which -1 is a square."""
+
+_ROOT = pow(7, (_PRIME - 1) // 4, _PRIME)
+"""A number whose square is -1 modulo the prime."""
 
 
 def _may_divide(p: Polynomial, by: Polynomial) -> bool:
@@ -353,7 +358,9 @@ def _may_divide(p: Polynomial, by: Polynomial) -> bool:
 
     What divides still does so after that, unless the numbers make it vanish.
     """
-    name = min(by.names)
+    if by.names == {IMAGINARY}:
+        return True
+    name = min(by.names - {IMAGINARY})
     top, bottom = _one_generator(p, name), _one_generator(by, name)
     if not any(bottom):
         return True
@@ -385,6 +392,8 @@ def _one_generator(p: Polynomial, name: str) -> list[int]:
 @cache
 def _number_for(name: str) -> int:
     """A number for a generator, the same in every process."""
+    if name == IMAGINARY:
+        return _ROOT
     return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") + 2
 
 

@@ -41,10 +41,6 @@ UNDECIDED = {
     ("turning", "adding"): "cis a = 1 is no equation that is solved",
     ("square_of_sum", "sum_of_squares"): "a proof does not use that n is h / h",
     ("softmax_layer", "softmax_shifted"): "a sum over the past without a finite state",
-    ("multi_query", "multi_head"): "values along an axis that the first has not",
-    ("roles_exchanged", "multi_head"): "without a decay, maps are not matched",
-    ("weighed_values", "multi_head"): "without a decay, maps are not matched",
-    ("mapped_keys", "multi_head"): "without a decay, maps are not matched",
     ("decay_logistic", "decay_doubly"): "a logarithm of a logarithm",
     ("decay_fixed", "decay_doubly"): "a logarithm of a logarithm",
     ("stepped_mode", "held_mode"): "two unknowns, one within the function of the other",
@@ -81,7 +77,7 @@ def test_two_of_five_pairs_at_least_are_equal_or_cases_and_few_are_undecided() -
     alike = sum(kind in ("equal", "conditional", "case") for _, kind, *_ in ROWS)
     assert len(set(ROWS)) == len(ROWS) >= 140 and alike >= 0.4 * len(ROWS)
     assert set(UNDECIDED) <= {(a, b) for *_, a, b in ROWS}
-    assert len(UNDECIDED) <= 14
+    assert len(UNDECIDED) <= 10
 
 
 @pytest.mark.ci

@@ -78,6 +78,8 @@ def test_what_holds_i_is_divided_too() -> None:
     a, i = generator("a"), generator(IMAGINARY)
     twice = a + i * constant(2)
     assert divided((a + i) * twice, a + i) == twice
+    assert divided((a + i) * twice + constant(1), a + i) is None
+    assert divided((a + i) * twice, a + -i) is None
 
 
 @given(polynomials(), polynomials(), POINT)

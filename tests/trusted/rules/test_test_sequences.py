@@ -299,6 +299,32 @@ def test_nothing_else_is_said_of_an_axis_of_any_size(output: str) -> None:
     assert "may have any size" in rejected(Certificate(claim, proof))
 
 
+A_B, A_A_B = (("a[0]", 1), ("b[0]", 1)), (("a[0]", 2), ("b[0]", 1))
+ONE_MODE = (
+    OutputDifference(0, 0, (), ((A_A_B, 1),)),
+    OutputDifference(0, 1, (), (((), -3), (A_B, -1))),
+    OutputDifference(0, 2, (), (((), 2),)),
+)
+"""a² b (b - 2) - (a b + 3) (a b - 3) + 2 (a² b - 5) = -1: 2, 3, 5 are no powers of one number."""
+
+
+@pytest.mark.parametrize("whole", ["sum[r](x)", "sum[r](x * x) / sum[r](x)"])
+def test_states_along_an_axis_of_any_size_are_not_written_out(whole: str) -> None:
+    """At r = 1 there is one mode; two modes give 2, 3, 5, so nothing may be said of all r."""
+    modes = "state s, t\n s = s[i-1] + u\n t = 2 * t[i-1] + u\n"
+    b = _mixer(f"dims r\n input u\n param a, b : r\n state x : r\n x = a * x[i-1] + b * u\n"
+               f" y = {whole}")  # fmt: skip
+    letters = tuple((("u", ((k, 1, 0, 1),)),) for k in (1, 0))
+    proof = SeparatingSequences((), letters, ((0, 1, 1),), True, ONE_MODE)
+    a = _mixer(f"input u\n {modes} y = s + t")
+    alone = Claim(a, b, (), (("r", 1),), False, case=True, every=("r",))
+    assert "may have any size" in rejected(Certificate(alone, proof))
+    # Where r is an axis of a too, the same combination shows what is so at r = 1.
+    a = _mixer(f"dims r\n input u\n param g : r\n {modes} y = (s + t) * sum[r](g)")
+    shared = Claim(a, b, (), (("r", 1),), False, case=True)
+    check(write(Certificate(shared, replace(proof, values=(("g", ((1, 1, 0, 1),)),)))))
+
+
 def test_the_same_name_is_another_parameter() -> None:
     """b's w need not be a's."""
     a = _mixer("input u\n param w\n y = w * u")
