@@ -8,6 +8,7 @@ refutation. Other conditions are assumed, see `assuming`, and a refutation has t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -94,7 +95,7 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
         certificate = verdict.certificate
         return Proved(
             f"{said}, wherever both have values, by {verdict.how} that the kernel accepts, "
-            f"{reach(certificate.claim)}{_held(certificate, rest)}",
+            f"{reach(certificate.claim)}{_held(certificate, rest, when, exact)}",
             certificate,
         )
     if isinstance(verdict, Different):
@@ -107,13 +108,32 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     return Unknown("; ".join((obstacle, *unused(first, rest))))
 
 
-def _held(certificate: Certificate, rest: tuple[Comparison, ...]) -> str:
-    """Where conditions hold that a proof needs, as a clause."""
+def _held(
+    certificate: Certificate,
+    rest: tuple[Comparison, ...],
+    when: tuple[Comparison, ...],
+    exact: bool,
+) -> str:
+    """Where conditions hold that a proof needs, as a clause.
+
+    An input or a parameter can be what a condition puts in its place; a definition is what it is.
+    """
     if not certificate.claim.assumed or certificate.defined is None:
         return ""
     count = certificate.defined.length
-    at = f"they hold at a point of {'1 token' if count == 1 else f'{count} tokens'}"
-    return "; ".join(("", at, *lengths(rest)))
+    at = f"at a point of {'1 token' if count == 1 else f'{count} tokens'}"
+    if exact:
+        return "; ".join(("", f"they hold {at}", *lengths(rest)))
+    kept, put = _listed(rest), _listed(c for c in when if c not in rest)
+    told = (
+        f"{kept} {'hold' if len(rest) > 1 else 'holds'} {at}",
+        f"not asked is where {put} can hold",
+    )
+    return "; ".join(("", *told, *lengths(rest)))
+
+
+def _listed(conditions: Iterable[Comparison]) -> str:
+    return " and ".join(f"`{c.text()}`" for c in conditions)
 
 
 def _satisfied(left: System, rest: tuple[Comparison, ...], verdict: Different) -> bool:
@@ -154,7 +174,7 @@ def _refuted(verdict: Different, exact: bool, other: str) -> Verdict:
 
 def _replacement(system: System, condition: Comparison) -> tuple[str, Expr] | None:
     """(name, value) of a condition `name == value`; None for any other."""
-    if condition.relations != (Relation.EQUAL,):
+    if condition.relations != (Relation.EQUAL,) or condition.earlier is not None:
         return None
     for one, other in (condition.operands, condition.operands[::-1]):
         match one:

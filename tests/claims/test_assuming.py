@@ -239,6 +239,62 @@ def test_products_that_are_other_values(verdict: Decide, claim: str, kind: type)
     assert isinstance(answer, kind), answer
 
 
+NO_MORE = """
+mixer layer { dims n, p
+  input q, k : n;  v : p
+  input x, g
+  param λ
+  state S : n × p
+  S = S[i-1] + k ⊗ v
+  y = v
+}
+mixer plain extends layer { y = v }
+mixer more extends layer {
+  y = v + BODY
+}
+"""
+
+OF_PAIRS = [
+    # The value depends on both tokens by more than the names that are read at j.
+    ("sum[j < i]((i-j-1) * (q · S[i-1]))", "(i-j-1) * (q · k[j]) == 0 for j < i"),
+    ("sum[j < i](λ^(i-j-1) * (q · S[i-1]))", "λ^(i-j-1) * (q · k[j]) == 0 for j < i"),
+    (
+        "sum[j < i](prod[j < l ≤ i](g[l]) * (q · S[i-1]) * v[j])",
+        "prod[j < l ≤ i](g[l]) * (q · k[j]) == 0 for j < i",
+    ),
+    ("sum[j < i](sum[l ≤ j](g[l]) * (q · S[i-1]))", "sum[l ≤ j](g[l]) * (q · k[j]) == 0 for j < i"),
+    # At the first token nothing is said.
+    ("x * (k · k)", "x == 0 * (k · k[j]) for j < i"),
+    ("x * v - 3 * v", "x == 3 * g[j]^0 for j < i"),
+    ("x * v", "x == (i-j) * 0 for j < i"),
+    ("sum[j ≤ i]((q · k[j]) * v[j])", "q == k[j] for j < i"),
+    # These would make a definition of itself at another token.
+    ("(x * v - 2 * x * v[i-1])", "x * v == 2 * (x[i-1] * v[i-1])"),
+]
+
+
+@pytest.mark.parametrize(("more", "condition"), OF_PAIRS)
+def test_what_is_said_of_pairs_of_tokens_is_not_said_of_one(
+    verdict: Decide, more: str, condition: str
+) -> None:
+    mixer = NO_MORE.replace("BODY", more)
+    assert not isinstance(verdict(mixer, f"equivalent plain when {condition}"), Proved)
+
+
+def test_a_definition_that_a_condition_makes_of_itself_is_left_open(verdict: Decide) -> None:
+    mixer = NO_MORE.replace("y = v + BODY", "h = x * v; y = v + h")
+    found = verdict(mixer, "equivalent plain when x * v == 2 * h[i-1]")
+    assert isinstance(found, Unknown) and "made of itself" in found.obstacle
+
+
+def test_it_is_not_said_that_a_definition_can_be_what_a_condition_says(verdict: Decide) -> None:
+    mixer = NO_MORE.replace("y = v + BODY", "h = x * x + x + 1; y = v + h * v + (q · k[i-1]) * v")
+    found = verdict(mixer, "equivalent plain when h == 0 and q · k[j] == 0 for j < i")
+    assert isinstance(found, Proved)
+    assert "`q · k[j] == 0 for j < i` holds at a point" in found.by
+    assert "not asked is where `h == 0` can hold" in found.by
+
+
 def test_lengths_are_said_of_what_is_orthogonal_to_itself(verdict: Decide) -> None:
     answer = verdict(MEMORIES + DELTA, f"equivalent additive when {ORTHOGONAL}")
     assert isinstance(answer, Proved)

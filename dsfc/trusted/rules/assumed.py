@@ -29,6 +29,7 @@ from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Index
 from dsfc.trusted.invariant import check_invariant
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.assumed_facts import check_read
 from dsfc.trusted.rules.markov import check_markov
 from dsfc.trusted.rules.simplified import simplified
 from dsfc.trusted.same import check_same
@@ -150,6 +151,8 @@ def check_holds(claim: Claim, point: Somewhere | Witness) -> None:
     comparable(claim)
     if claim.names or claim.free or claim.case or claim.conditions or claim.apart:
         raise Rejected("what is assumed is said of two mixers as they are written")
+    for what in claim.assumed:
+        check_read(claim.a, what)
     for e in (e for x in claim.assumed for e in (x.left, x.right)):
         read = Definition("assumed", e, tuple(sorted(e.axes)), e.field)
         closed(replace(claim.a, definition=(*claim.a.definition, read)))

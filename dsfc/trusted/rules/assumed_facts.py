@@ -6,7 +6,7 @@ least 0, or a product over two tokens that is 0 for every earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,7 @@ from dsfc.expr.tree import (
     Ref,
     Time,
 )
-from dsfc.system.ir import System
+from dsfc.system.ir import Definition, System
 from dsfc.trusted.claim import Assumption
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rules.product_terms import (
@@ -91,24 +91,29 @@ def inliner(system: System, states: bool = False) -> Inliner:
     Raises:
         Obstacle: a definition is made of itself.
     """
-    values = {
-        d.name: of_all_axes(d.value, d.axes)
-        for d in system.definition
-        if not d.update and (d.value.time is Time.STATE or not states)
-    }
-    check_order(values)
+    read = [
+        d for d in system.definition if not d.update and (d.value.time is Time.STATE or not states)
+    ]
+    check_order(read)
+    values = {d.name: of_all_axes(d.value, d.axes) for d in read}
     return Inliner(values.get)
 
 
-def check_order(values: Mapping[str, Expr]) -> None:
-    """Checks that no definition is made of itself, at one token.
+def check_order(definitions: Iterable[Definition]) -> None:
+    """Checks that no definition is made of itself, and at another token no more if it is no state.
 
     Raises:
         Obstacle: one is.
     """
+    listed = tuple(definitions)
+    plain = {d.name for d in listed if not d.update}
     left = {
-        name: {x.name for x in walk(e) if isinstance(x, Ref) and x.at in (None, Now(0))}
-        for name, e in values.items()
+        d.name: {
+            x.name
+            for x in walk(d.value)
+            if isinstance(x, Ref) and (x.at in (None, Now(0)) or {x.name, d.name} <= plain)
+        }
+        for d in listed
     }
     while left:
         ready = [name for name, read in left.items() if not read & left.keys()]
@@ -122,6 +127,24 @@ def of_all_axes(e: Expr, axes: Iterable[Axis]) -> Expr:
     """Returns a value with the axes that it is read with."""
     missing = frozenset(axes) - e.axes
     return mul(ones(missing), e) if missing else e
+
+
+def check_read(system: System, what: Assumption) -> None:
+    """Checks that an assumption reads names as the language does.
+
+    Constants are read at no token, others at the present one, at one before, or at an index.
+
+    Raises:
+        Obstacle: it does not.
+    """
+    times = {t.name: Time.TOKEN for t in system.inputs} | {FIRST: Time.TOKEN}
+    times |= {d.name: Time.STATE if d.update else d.value.time for d in system.definition}
+    for x in (x for e in (what.left, what.right) for x in walk(e) if isinstance(x, Ref)):
+        constant = times.get(x.name) is Time.CONST
+        if constant != (x.at is None) or x.when is not times.get(x.name):
+            raise Obstacle(f"`{x.name}` is read at a token that it has not")
+        if isinstance(x.at, Now | Bound) and x.at.lag < 0:
+            raise Obstacle(f"`{x.name}` is read at a token to come")
 
 
 def facts(assumed: tuple[Assumption, ...], inline: Inliner) -> tuple[Fact, ...]:
@@ -159,6 +182,9 @@ def _orthogonal(
     if len(gap) != 1:
         return
     (product,) = gap
+    # These depend on the token j by more than the names that are read there.
+    if any(isinstance(x, Past | Run | Lag) for e in parts_of(product) for x in walk(e)):
+        return
     read = frozenset(item for item in product if _reads(single(item[0]), what.earlier))
     inside = [item for item in read if isinstance(item[0], Summed)]
     axes, outside, later = frozenset[Axis](), product - read, NOTHING
@@ -200,8 +226,6 @@ def _at_one_token(e: Expr, index: str) -> bool:
     """Whether all that a value reads is read at the token of an index."""
     for x in walk(e):
         match x:
-            case Past() | Run() | Lag():
-                return False
             case Ref(at=Bound(var=var)) if var == index:
                 continue
             case Ref(at=None):

@@ -110,7 +110,7 @@ def _simpler(system: System, known: tuple[Fact, ...], states: bool = False) -> S
         if definition == system.definition:
             return system
         # An equality may put a name into its own definition.
-        check_order({d.name: d.value for d in definition})
+        check_order(definition)
         again = derived_form(dataclasses.replace(system, definition=definition))
         if again is None:
             raise Obstacle("what is left of a definition where something is assumed is no mixer's")

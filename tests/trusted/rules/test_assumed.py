@@ -11,7 +11,7 @@ from second_checker.verdict import Silent, second_check
 from dsfc.api.decide import claims as claims_of
 from dsfc.api.pipeline import read as read_spec
 from dsfc.claims.verdict import Proved, Refuted
-from dsfc.expr.build import ONE, ZERO, add, mul, num
+from dsfc.expr.build import ONE, ZERO, add, mul, num, rewrite
 from dsfc.expr.tree import Bound, Expr, Field, Now, Reduce, Reduction, Ref, Time
 from dsfc.lean import NotWritten, lean_text
 from dsfc.system.ir import Definition
@@ -238,6 +238,28 @@ def test_names_are_read_as_they_are_declared(shown: Callable) -> None:
     ):
         more = Assumption(mul(ZERO, left) if left.name == "k" else left, "!=", left)
         assert not accepted(assuming(certificate, what, more))
+
+
+def test_tokens_to_come_are_not_read(shown: Callable) -> None:
+    certificate = shown("delta", 0)
+    (what,) = certificate.claim.assumed
+
+    def ahead(e: Expr) -> Expr | None:
+        if isinstance(e, Ref) and isinstance(e.at, Bound):
+            return replace(e, at=Bound(e.at.var, -1))
+        return None
+
+    assert not accepted(assuming(certificate, replace(what, left=rewrite(what.left, ahead))))
+
+
+def test_what_has_tokens_is_not_read_as_a_constant(shown: Callable) -> None:
+    certificate = shown("delta", 0)
+    (what,) = certificate.claim.assumed
+    beta = at("beta", certificate, Now(0))
+    constant = replace(beta, at=None, when=Time.CONST)
+    for e, taken in ((beta, True), (constant, False), (replace(beta, when=Time.STATE), False)):
+        more = Assumption(e, "==", e)
+        assert accepted(assuming(certificate, what, more)) is taken
 
 
 def test_a_value_that_would_have_more_axes_is_not_put_in(shown: Callable) -> None:
