@@ -195,7 +195,7 @@ def bars(parts: Mapping[str, Array], edges: Sequence[float], across: str, label:
         f"≥ {low:g}" if not np.isfinite(high) else f"{low:g}–{high:g}"
         for low, high in itertools.pairwise(edges)
     ]
-    with _figure(label, WIDE, HIGH, 0.95) as (axis, svg):
+    with _figure(label, WIDE, HIGH) as (axis, svg):
         width = 0.8 / max(1, len(parts))
         for k, (name, values) in enumerate(parts.items()):
             places = np.arange(len(values)) + (k - (len(parts) - 1) / 2) * width
@@ -254,13 +254,10 @@ def _some(values: Array) -> Array:
 
 
 @contextmanager
-def _figure(
-    label: str, wide: float, high: float, foot: float = 0.5
-) -> Iterator[tuple[Axes, list[str]]]:
-    """A frame to draw in, over a foot of so many inches; the list holds its text in the end."""
+def _figure(label: str, wide: float, high: float) -> Iterator[tuple[Axes, list[str]]]:
+    """A frame to draw in, with room for its labels; the list holds its text in the end."""
     with matplotlib.rc_context({**_STYLE, "backend": "Agg"}):
-        figure = Figure(figsize=(wide, high))
-        figure.subplots_adjust(0.72 / wide, foot / high, 1 - 0.1 / wide, 1 - 0.12 / high)
+        figure = Figure(figsize=(wide, high), layout="constrained")
         svg: list[str] = []
         yield figure.add_subplot(), svg
         text = StringIO()
