@@ -53,7 +53,8 @@ def text_of_lines(lines: int = LINES) -> str:
 def keystrokes(text: str) -> Iterator[tuple[str, int, int]]:
     """Yields the text after each letter typed and taken away, with the place of the caret."""
     lines = text.split("\n")
-    line = next(k for k, it in enumerate(lines) if it.startswith(INTO)) + 2
+    into = next(k for k, it in enumerate(lines) if it.startswith(INTO))
+    line = lines.index("}", into)
     lengths = [*range(1, len(TYPED) + 1), *range(len(TYPED) - 1, -1, -1)]
     for length in lengths:
         yield "\n".join([*lines[:line], TYPED[:length], *lines[line:]]), line, length

@@ -18,7 +18,6 @@ extensions += [
     "campaigns",
     "dsfc_docs",
     "emitted",
-    "errata",
     "gallery",
     "local_kernels",
     "mathml",

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import paper_pages
-from dsfc_docs import Generated
-from sphinx.application import Sphinx
 
 from dsfc.api.locate import shipped_names
 from dsfc.api.shipped import shipped_papers
@@ -121,17 +119,3 @@ def _sections() -> Iterator[str]:
             yield f"{where[0].upper()}{where[1:]}. {e.said} {e.shown}{about}"
             if e.forms:
                 yield e.forms
-
-
-class ErrataPage(Generated):
-    """All errata, by paper."""
-
-    def markdown(self) -> str:
-        """Writes the page below its title."""
-        return page()
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Registers the directive."""
-    app.add_directive("errata", ErrataPage)
-    return {"parallel_read_safe": True}

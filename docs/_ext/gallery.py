@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import errata
 import mixer_pages
 import paper_pages
 from dsfc_docs import Generated
@@ -30,6 +31,14 @@ class MixerTable(Generated):
     def markdown(self) -> str:
         """Writes the tables and the papers."""
         return f"{mixer_pages.table()}\n## Papers\n\n{paper_pages.references()}"
+
+
+class ErrataPage(Generated):
+    """All errata, by paper."""
+
+    def markdown(self) -> str:
+        """Writes the page below its title."""
+        return errata.page()
 
 
 class KernelTable(Generated):
@@ -65,5 +74,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("mixer", MixerPage)
     app.add_directive("mixer-table", MixerTable)
     app.add_directive("kernel-table", KernelTable)
+    app.add_directive("errata", ErrataPage)
     app.connect("builder-inited", _pages)
     return {"parallel_read_safe": True}

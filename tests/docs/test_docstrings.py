@@ -200,7 +200,7 @@ def test_an_emitted_module_is_documented(name: str) -> None:
         for node in tree.body
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_")
     }
-    assert len(bad) == 5
+    assert len(bad) == (5 if name == "dlr_bidirectional" else 6)
     assert {k: v for k, v in bad.items() if v} == {}
 
 

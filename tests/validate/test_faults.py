@@ -437,7 +437,7 @@ OF = {
         ),
         Fault(
             "the register is not moved on",
-            r"return _as\(y, dtype\), _last\(u_all, u_past, lengths\)",
+            r"return _as\(y, dtype\), _last\(u_all, u_past, lengths, mode\)",
             "return _as(y, dtype), u_past.clone()",
             ("segments", "steps", "past"),
         ),

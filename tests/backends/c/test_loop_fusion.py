@@ -22,7 +22,7 @@ C = Axis("c", 4)
 
 
 def kernels(spec: str) -> tuple[Kernel, ...]:
-    """Both kernels of the scans of a spec."""
+    """The kernels of the scans of a spec."""
     return BACKEND.kernels(dsfc.load(spec).fused("c"))
 
 
@@ -51,14 +51,14 @@ def test_another_order_of_statements_gives_the_same_numbers(spec: str) -> None:
         }
         plan = schedule(kernel)
         other = verify(reordered(kernel, plan))
-        assert other != kernel or kernel.name in ("forward", "step")
+        assert other != kernel or kernel.name in ("forward", "step", "steps")
         want, got = interpret(kernel, arguments, sizes), interpret(other, arguments, sizes)
         assert want.keys() == got.keys()
         assert all(np.array_equal(want[n], got[n]) for n in want)
 
 
 def test_a_token_of_an_elementwise_scan_is_one_loop() -> None:
-    forward, backward = kernels("rg_lru")
+    forward, backward, *_ = kernels("rg_lru")
     text = print_kernel(forward)
     assert text.count("#pragma omp simd") == 1
     # The new state lies in memory, and is the output: no loop stores it once more.
