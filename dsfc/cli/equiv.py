@@ -256,9 +256,9 @@ class Asking:
 
 
 def _headlines(report: str) -> str:
-    """The lines of a report that state verdicts, and where the others are."""
+    """The lines of a report that state verdicts and their sizes, and where the others are."""
     lines = report.splitlines()
-    kept = [line for line in lines if not line.startswith(" ")]
+    kept = [line for line in lines if not line.startswith(" ") or line.startswith("  sizes ")]
     more = len(kept) < len(lines)
     return "".join(f"{line}\n" for line in (*kept, *["--explain prints what shows this"] * more))
 
