@@ -56,4 +56,5 @@ def _text(specs: Iterable[Shipped]) -> str:
         for row in rows:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             lines.append(f"  {'  '.join(cells)}".rstrip())
-    return "\n".join([*lines[1:], "", "dsfc show NAME, dsfc compile NAME", ""])
+    head = "name, title, paper, numbers that the state holds, targets with kernels for all of it"
+    return "\n".join([head, *lines, "", "dsfc show NAME, dsfc compile NAME", ""])

@@ -86,17 +86,17 @@ class Rules:
         if not self.proof.forced:
             return f"{start}equal where the conditions below hold, which need not be all there are"
         timed = self.texts.over_time()
+        inside = "with values inside as inputs of their own"
         if not timed:
-            return f"{start}if and only if the rules below hold, their values inside being inputs"
+            return f"{start}{inside}, equal exactly where the rules below hold"
         names = tuple(dict.fromkeys(name for name, _ in self._ratios()))
         rule = f"{timed[0]} at every token"
         if len(names) == 1 and self._fixes():
             rule = f"{names[0]} is the fixed sequence {timed[0]}"
         others = self.given or len(self.then) > 1
-        inside = "of values inside that go together as given" if self.given else "of values inside"
-        return f"{start}{inside}, only if {rule}, and then " + (
-            "if and only if the other rules below hold" if others else "always"
-        )
+        paired = ", paired as given below" if self.given else ""
+        more = " and the other rules below hold" if others else ""
+        return f"{start}{inside}{paired}, equal exactly where {rule}{more}"
 
     def lines(self) -> list[str]:
         """Returns the rules, line by line."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import multiprocessing
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -112,7 +113,11 @@ class Comparison(Generic[R, S]):
         columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with (
             spawn.Manager() as manager,
-            Progress(*columns, TextColumn("{task.fields[last]}")) as progress,
+            Progress(
+                *columns,
+                TextColumn("{task.fields[last]}"),
+                disable=not sys.stdout.isatty(),
+            ) as progress,
             ProcessPoolExecutor(
                 workers, spawn, initializer=torch.set_num_threads, initargs=(1,)
             ) as pool,

@@ -11,7 +11,8 @@ mkdir -p "$modules"
 # Whether the script was given an option.
 asked() { [[ $options == *" $1 "* ]]; }
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# A title; bold on a terminal.
+say() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
 # Says what it runs: dsfc with these arguments.
 run_dsfc() {

@@ -21,3 +21,5 @@ run_dsfc equiv normalized_attn s6 --conditions || [ $? = 6 ]
 
 say "Training: each mixer in a model of two layers, on multi-query associative recall"
 .venv/bin/python -m mqar.demo "$@"
+
+say "Next: source .venv/bin/activate, then dsfc list, dsfc show gla, dsfc new mine"

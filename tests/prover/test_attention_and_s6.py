@@ -82,9 +82,9 @@ def test_c_the_layers_of_the_paper_agree_on_a_fixed_sequence_alone() -> None:
     ]  # fmt: skip
     first = report(verdict, "normalized_attn", "s6", layers="not as layers").splitlines()[0]
     assert first == (
-        "normalized_attn = s6: not as layers; of values inside that go together as given, only if "
-        "eta is the fixed sequence log(eta[i; h] / eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h], "
-        "and then if and only if the other rules below hold"
+        "normalized_attn = s6: not as layers; with values inside as inputs of their own, paired as "
+        "given below, equal exactly where eta is the fixed sequence log(eta[i; h] / eta[i-1; h]) = "
+        "exp(a[d,n]) * κ[d] / eta[i; h] and the other rules below hold"
     )
 
 
