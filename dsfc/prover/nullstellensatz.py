@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 
-from dsfc.trusted.polynomial import Polynomial
+from dsfc.trusted.polynomial import Monomial, Polynomial, constant
 
 DEGREE = 8
 """Total degree of what is looked at."""
@@ -43,6 +43,31 @@ class _Element:
     terms: _Terms
     lead: _Exponents
     cofactors: _Cofactors
+
+
+def sums(
+    polynomials: Sequence[Polynomial], constants: frozenset[str]
+) -> Iterator[Mapping[int, Polynomial]]:
+    """Yields numbers, by position, that make a sum free of unknowns and not 0.
+
+    Args:
+        polynomials: polynomials f_k.
+        constants: generators that are no unknowns.
+    """
+    rows: list[tuple[Monomial, Polynomial, dict[int, Fraction]]] = []
+    for k, p in enumerate(polynomials):
+        cofactors = {k: Fraction(1)}
+        for lead, row, by in rows:
+            if lead in p.terms:
+                factor = -p.terms[lead] / row.terms[lead]
+                p = p + row * constant(factor)
+                for at, c in by.items():
+                    cofactors[at] = cofactors.get(at, Fraction(0)) + factor * c
+        held = [m for m in p.terms if any(g not in constants for g, _ in m)]
+        if held:
+            rows.append((max(held), p, cofactors))
+        elif p:
+            yield {at: constant(c) for at, c in cofactors.items() if c}
 
 
 def combinations(

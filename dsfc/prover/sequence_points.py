@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
@@ -19,6 +19,7 @@ from dsfc.trusted.claim import Claim, Number, SeparatingSequences
 from dsfc.trusted.witness import in_range, stored_axes
 
 DRAWN = (Fraction(1), Fraction(2), Fraction(3), Fraction(0), Fraction(-1))
+OTHER = tuple(x for x in DRAWN if x)
 SEED = 1
 """Seed of the random points."""
 
@@ -27,8 +28,12 @@ SCALES = (
     ((1, 2), ((0, 0, 0), (1, 1, 1))),
     ((1, -1), ((0, 0, 0), (1, 1, 1))),
     ((1, 0), ((0, 1, 0), (0, 0), (1,))),
+    ((1, 2), ((0, 0, 0), (0, 1, 0), (1, 0))),
 )
 """Multiples of one token that are letters, and sequences of them."""
+
+EXCHANGED = ((0, 1, 2, 3), (0, 2, 1, 3), (1, 2, 3), (2, 1, 3))
+"""Two tokens between others, in both orders, and the same without the first."""
 
 _Array = Tensor | MapTensor
 Values = tuple[tuple[str, tuple[Number, ...]], ...]
@@ -43,17 +48,20 @@ def _first_entry(k: int) -> int:
     return int(k == 0)
 
 
-def plain_points(claim: Claim) -> Iterator[SeparatingSequences]:
+def plain_points(claim: Claim, count: int) -> Iterator[SeparatingSequences]:
     """Yields points whose numbers are alike, the simplest first.
 
     Args:
         claim: the two systems and the sizes.
+        count: how many values of a's parameters, each with all scales.
     """
     of = _Arrays(claim)
     # One entry of a token of one input is enough to see what a map does.
     token = _first_entry if len(claim.a.inputs) == 1 else _next
-    for values in plain_values(claim):
-        for scales, sequences in SCALES:
+    # A function of tokens has a value of its own at each: of it more sequences say little.
+    every = SCALES if claim.locality is None else SCALES[:-1]
+    for values in islice(plain_values(claim), count):
+        for scales, sequences in every:
             letters = tuple(
                 tuple((t.name, of.array(t, token, scale)) for t in claim.a.inputs)
                 for scale in scales
@@ -101,6 +109,23 @@ def drawn_point(claim: Claim, count: int, length: int, draw: int) -> SeparatingS
     letters = tuple(drawn(claim.a.inputs, DRAWN) for _ in range(count))
     sequences = tuple(product(range(count), repeat=length))
     return SeparatingSequences(values, letters, sequences, entries=False, parts=())
+
+
+def exchanged_point(claim: Claim) -> SeparatingSequences:
+    """Returns a point of drawn tokens, with sequences in which two of them change places.
+
+    Those without the first token are there too: what it adds is a product of what is between.
+
+    Args:
+        claim: the two systems and the sizes.
+    """
+    rng = random.Random(SEED)
+    of = _Arrays(claim)
+    letters = tuple(
+        tuple((t.name, of.array(t, lambda _: rng.choice(OTHER))) for t in claim.a.inputs)
+        for _ in range(4)
+    )
+    return SeparatingSequences(next(plain_values(claim)), letters, EXCHANGED, True, parts=())
 
 
 class _Arrays:

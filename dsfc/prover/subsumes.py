@@ -17,6 +17,7 @@ from dsfc.prover.conditions import candidates
 from dsfc.prover.constant_sequence import no_case
 from dsfc.prover.defined import where_first_defined
 from dsfc.prover.equivalent import equivalent
+from dsfc.prover.factored_map import factored_map
 from dsfc.prover.filters import filters
 from dsfc.prover.maps_as_named import maps_as_named
 from dsfc.prover.matched import matched
@@ -53,8 +54,8 @@ FEW_ROUNDS = 8
 SIGNED = ("relu", "abs", "max", "min")
 """Functions that look at signs."""
 
-FIRST_POINTS = 4
-"""Points at which short sequences are looked at before values are looked for."""
+FIRST_PLAIN = 1
+"""Values of the first's parameters with short sequences, before values are looked for."""
 
 FIRST_SIZES = 2
 """Sizes at which they are."""
@@ -187,7 +188,7 @@ def subsumes(
 
 
 def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
-    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_POINTS, FIRST_SIZES, 1)
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_PLAIN, FIRST_SIZES, 1)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
@@ -341,7 +342,7 @@ def _sized(claim: Claim) -> Iterator[Claim]:
 Search = Callable[[Claim], Iterator[Claim]]
 """What looks for values, and yields claims with those that may do."""
 
-FIRST: tuple[Search, ...] = (modal, filters, _as_they_are, maps_as_named)
+FIRST: tuple[Search, ...] = (modal, filters, _as_they_are, maps_as_named, factored_map)
 """What is looked for before it is asked whether short sequences exclude a case."""
 
 LATER: tuple[Search, ...] = (_by_matching, _by_equations)

@@ -6,15 +6,15 @@ go into one ideal; where it holds what is free of unknowns, and not 0, that is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain, islice, product
+from itertools import islice, product
 from math import lcm
 
 from dsfc.prover.elimination import LONGEST, eliminated
-from dsfc.prover.nullstellensatz import Budget, combinations
-from dsfc.prover.sequence_points import drawn_point, plain_points
+from dsfc.prover.nullstellensatz import Budget, combinations, sums
+from dsfc.prover.sequence_points import drawn_point, exchanged_point, plain_points
 from dsfc.prover.sizes import LARGEST, NONE_GIVEN, around
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import (
@@ -25,7 +25,14 @@ from dsfc.trusted.claim import (
     SeparatingSequences,
 )
 from dsfc.trusted.comparable import comparable, slots
-from dsfc.trusted.polynomial import Polynomial, Quotient, TooLarge, unit
+from dsfc.trusted.polynomial import (
+    POLYNOMIAL_ZERO,
+    Polynomial,
+    Quotient,
+    TooLarge,
+    constant,
+    unit,
+)
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.test_sequences import LENGTH_LIMIT, Equations, unshared_axes
 
@@ -38,11 +45,14 @@ DRAWS = 2
 UNKNOWNS = 40
 """Generators of b in one system of equations."""
 
-PLAIN, ONE_PLAIN = 32, 300
-"""Points of one size whose numbers are alike, and terms that are added for one of them."""
+PLAIN, ONE_PLAIN = 8, 300
+"""Parameters of a that are alike, at one size, and terms that are added for one point."""
 
 WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
+
+WRITTEN = 100
+"""Terms of an output at the end of the sequences of a plain point."""
 
 EQUATIONS = 28
 """Outputs of the sequences of one point; where there would be more they are left."""
@@ -50,14 +60,47 @@ EQUATIONS = 28
 MULTIPLIED = 20_000
 """Products of terms when the kernel multiplies a combination out."""
 
+SHORT = 2
+"""Terms of a factor that is left out of what the first token adds."""
+
 TRIED = 3
 """Combinations of one ideal that the kernel is asked about."""
+
+_Factors = Mapping[int, Polynomial]
+"""Position of an equation → what it is multiplied by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A sum over equations, without negative exponents."""
+
+    p: Polynomial
+    factors: _Factors
+
+
+@dataclass(frozen=True, slots=True)
+class _Ideal:
+    """The equations of a point.
+
+    Attributes:
+        rows: one of each.
+        firsts: those of first tokens.
+        responses: see `_responses`.
+        constants: generators that are no unknowns.
+        nonzero: whether a polynomial is known not to be 0.
+    """
+
+    rows: Sequence[_Row]
+    firsts: Sequence[_Row]
+    responses: Sequence[_Row]
+    constants: frozenset[str]
+    nonzero: Callable[[Polynomial], bool]
 
 
 def no_instance_by_test_sequences(
     claim: Claim,
     fixed_sizes: Mapping[str, int] = NONE_GIVEN,
-    points: int = PLAIN,
+    plain: int = PLAIN,
     sizes: int | None = None,
     shapes: int | None = None,
 ) -> Certificate | str:
@@ -68,7 +111,7 @@ def no_instance_by_test_sequences(
     Args:
         claim: the two systems and their names.
         fixed_sizes: sizes that some axes have.
-        points: how many plain points are tried at the same sizes.
+        plain: how many values of a's parameters that are alike are tried at the same sizes.
         sizes: at how many sizes, None for all that are looked at.
         shapes: of how many shapes points are drawn, None for all.
 
@@ -79,7 +122,11 @@ def no_instance_by_test_sequences(
     depths, at_sizes = _asked(claim, fixed_sizes)
     small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
     for at in islice((at_sizes[0], *small), sizes):
-        certificate = _plain(replace(at, locality=depths[0]), points)
+        certificate = _plain(replace(at, locality=depths[0]), plain)
+        if certificate is not None:
+            return certificate
+    for at in at_sizes[:sizes] if slots(claim) else ():
+        certificate = _by(at := replace(at, locality=0), exchanged_point(at), _summed, Budget(0))
         if certificate is not None:
             return certificate
     left = WORK
@@ -110,10 +157,10 @@ def _asked(
     return depths, [replace(claim, sizes=at) for at in around(claim.a, claim.b, fixed_sizes)]
 
 
-def _plain(claim: Claim, points: int) -> Certificate | None:
+def _plain(claim: Claim, count: int) -> Certificate | None:
     """A certificate by a plain point, if one is found at the sizes of the claim."""
     longest = None
-    for point in islice(plain_points(claim), points):
+    for point in plain_points(claim, count):
         longest = _longest(claim, point) if longest is None else longest
         if not longest:
             return None
@@ -134,13 +181,38 @@ def _longest(claim: Claim, point: SeparatingSequences) -> int:
             rows = [equations.of(p) for p in _places(claim, part) if p.token == length - 1]
         except (Rejected, TooLarge, ZeroDivisionError):
             return length - 1
-        if any(len(e.num.terms) > LONGEST for e in rows):
+        if any(len(e.num.terms) > WRITTEN for e in rows):
             return length - 1
     return len(sequence)
 
 
 def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certificate | None:
     """A certificate by the sequences of a point, if they give one."""
+
+    def ways(ideal: _Ideal) -> Iterator[_Factors]:
+        yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero)
+        yield from _combined(ideal.rows, combinations, ideal.constants, budget)
+        # A function of tokens has a value of its own at each: there sums are enough.
+        if ideal.responses and claim.locality is None:
+            short = _short(ideal.nonzero)
+            for rows in (ideal.responses, (*ideal.firsts, *ideal.responses)):
+                yield from _combined(rows, eliminated, ideal.constants, short)
+
+    return _by(claim, point, ways, budget)
+
+
+def _summed(ideal: _Ideal) -> Iterator[_Factors]:
+    """Sums of what first tokens add, times numbers."""
+    return _combined(ideal.responses, sums, ideal.constants)
+
+
+def _by(
+    claim: Claim,
+    point: SeparatingSequences,
+    ways: Callable[[_Ideal], Iterator[_Factors]],
+    budget: Budget,
+) -> Certificate | None:
+    """A certificate by the sequences of a point, its equations combined in some ways."""
     places = tuple(_places(claim, point))
     if len(places) > EQUATIONS:
         places = tuple(part for part in places if part.token == 0)
@@ -165,20 +237,14 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
         names = differences[0].names
     if len(parts) > EQUATIONS or len(names - constants) > UNKNOWNS:
         return None
-    cleared = [_cleared(e, equations) for e in differences]
+    rows = [_Row(*_cleared(k, e, equations)) for k, e in enumerate(differences)]
+    firsts = [row for part, row in zip(parts, rows, strict=True) if not part.token]
+    responses = _responses(point, parts, differences, rows)
     tried = 0
-    numerators = [p for p, _ in cleared]
-    ways = chain(
-        eliminated(numerators, constants, equations.nonzero),
-        combinations(numerators, constants, budget),
-    )
-    for combination in ways:
-        if (
-            sum(len(c.terms) * len(numerators[k].terms) for k, c in combination.items())
-            > MULTIPLIED
-        ):
+    for factors in ways(_Ideal(rows, firsts, responses, constants, equations.nonzero)):
+        count = sum(len(c.terms) * len(differences[k].num.terms) for k, c in factors.items())
+        if count > MULTIPLIED:
             continue
-        factors = {k: c * cleared[k][1] for k, c in combination.items()}
         certificate = Certificate(claim, _stored(point, parts, factors))
         try:
             check(write(certificate))
@@ -189,6 +255,23 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
             continue
         return certificate
     return None
+
+
+def _combined(
+    rows: Sequence[_Row], search: Callable[..., Iterator[_Factors]], *rest: object
+) -> Iterator[_Factors]:
+    """Cofactors of the equations, by those of sums of them."""
+    for combination in search([row.p for row in rows], *rest):
+        factors: dict[int, Polynomial] = {}
+        for position, c in combination.items():
+            for k, factor in rows[position].factors.items():
+                factors[k] = factors.get(k, POLYNOMIAL_ZERO) + c * factor
+        yield {k: p for k, p in factors.items() if p}
+
+
+def _short(nonzero: Callable[[Polynomial], bool]) -> Callable[[Polynomial], bool]:
+    """Whether factors are so simple that the kernel finds them in a product again."""
+    return lambda p: len(p.terms) <= SHORT and nonzero(p)
 
 
 def _places(claim: Claim, point: SeparatingSequences) -> Iterator[OutputDifference]:
@@ -205,7 +288,7 @@ def _places(claim: Claim, point: SeparatingSequences) -> Iterator[OutputDifferen
                 yield OutputDifference(position, token, index, ())
 
 
-def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]:
+def _cleared(k: int, e: Quotient, equations: Equations) -> tuple[Polynomial, dict[int, Polynomial]]:
     """The numerator without negative exponents and factors that are not 0, and its factor."""
     shift: dict[str, int] = {}
     for g in e.num.names:
@@ -216,11 +299,54 @@ def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]
         if least < 0 or (least and sure):
             shift[g] = -least
     monomial = Polynomial({tuple(sorted(shift.items())): Fraction(1)})
-    return e.num * monomial, monomial
+    return e.num * monomial, {k: monomial}
+
+
+def _responses(
+    point: SeparatingSequences,
+    parts: list[OutputDifference],
+    differences: list[Quotient],
+    rows: list[_Row],
+) -> list[_Row]:
+    """What the first token adds to later outputs; none where no sequence is the end of another.
+
+    Where outputs are linear in states this is one product, and an output is a sum of many.
+    """
+    places = {
+        (point.sequences[part.sequence][: part.token + 1], part.index): k
+        for k, part in enumerate(parts)
+    }
+    out = []
+    for (word, index), k in places.items():
+        later = places.get((word[1:], index))
+        if later is not None:
+            by = _common(differences, k, later)
+            p = sum((differences[at].num * f for at, f in by.items()), POLYNOMIAL_ZERO)
+            out.append(_Row(p, by))
+        elif len(word) > 1:
+            out.append(rows[k])
+    return [row for row in out if row.p] if any(len(row.factors) > 1 for row in out) else []
+
+
+def _common(differences: Sequence[Quotient], first: int, second: int) -> dict[int, Polynomial]:
+    """Factors with which two numerators are those of a difference, without negative exponents."""
+    both = [differences[k] for k in (first, second)]
+    shift: dict[str, int] = {}
+    for g, exponent in (power for e in both for m in e.num.terms for power in m):
+        shift[g] = max(shift.get(g, 0), -exponent)
+    monomial = Polynomial({tuple(sorted((g, k) for g, k in shift.items() if k)): Fraction(1)})
+    out = {}
+    for k, sign in ((first, 1), (second, -1)):
+        factor = monomial * constant(sign)
+        for base in sorted(frozenset().union(*(e.den for e in both)), key=lambda b: b.text):
+            power = max(e.den.get(base, 0) for e in both) - differences[k].den.get(base, 0)
+            factor = factor * base.power(power)
+        out[k] = factor
+    return out
 
 
 def _stored(
-    point: SeparatingSequences, parts: list[OutputDifference], factors: dict[int, Polynomial]
+    point: SeparatingSequences, parts: list[OutputDifference], factors: _Factors
 ) -> SeparatingSequences:
     """The certificate: cofactors over the integers, without negative exponents."""
     least: dict[str, int] = {}

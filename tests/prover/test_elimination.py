@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dsfc.prover.elimination import eliminated
+from dsfc.prover.nullstellensatz import sums as free_sums
 from dsfc.trusted.polynomial import IMAGINARY, POLYNOMIAL_ZERO, Polynomial, generator
 
 X, Y, Z, E = (generator(f"{name}[]") for name in "xyze")
@@ -62,3 +63,21 @@ def test_what_has_no_solution_gives_what_is_not_0(polynomials: list[Polynomial])
 @pytest.mark.parametrize("polynomials", SOLVABLE)
 def test_what_has_a_solution_gives_nothing(polynomials: list[Polynomial]) -> None:
     assert not combined(polynomials)
+
+
+@pytest.mark.parametrize(
+    "polynomials, count",
+    [
+        ([X * Y + Z, X * Y + -Z, Z + -ONE, X * Y + -number(3)], 2),
+        ([X * Y + -E, number(2) * X * Y + -number(2) * E + ONE], 1),
+        ([X * Y + -E, number(2) * X * Y + -number(2) * E], 0),
+        ([X + -ONE, X * X + -ONE], 0),
+    ],
+)
+def test_sums_with_numbers_alone(polynomials: list[Polynomial], count: int) -> None:
+    """A multiple that holds an unknown is none of them."""
+    out = []
+    for cofactors in free_sums(polynomials, frozenset({"e[]"})):
+        assert not any(c.names for c in cofactors.values())
+        out.append(sum((c * polynomials[k] for k, c in cofactors.items()), POLYNOMIAL_ZERO))
+    assert len(out) == count and all(p and p.names <= {"e[]"} for p in out)

@@ -62,6 +62,10 @@ LATER = {
     ("qlstm", "qlstm_s6gate"),
     ("constant_lru", "rg_lru"),
     ("dss_one", "dlr_one"),
+    ("rg_lru", "constant_lru"),
+    ("rwkv6", "rwkv7"),
+    ("delta", "gla_gates"),
+    ("gated_deltanet", "kda_linear"),
     ("s4d_one", "s4d_unit_step"),
 }
 """Edges of the tier `ci`; the others are in `full`."""
