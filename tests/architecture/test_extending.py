@@ -131,7 +131,7 @@ CLASSES = {"structure/classes.py", "structure/classify.py", "plan/readings.py", 
 FORMS = {
     "dsfc/plan": {"dense", "pairs_ir", "readings", "real_parts", "recurrence_ir", "scans"},
     "dsfc/fused": {"expand", "ir", "prologue", "prologue_epilogue", "real_imag", "verify"},
-    "dsfc/kernels": {"chunkwise", "convolution", "operands", "tokens"},
+    "dsfc/kernels": {"chunkwise", "convolution", "layout", "operands", "tokens"},
     "backends/c": {"skeletons"},
     "backends/torch": {"modes", "operators"},
     "backends/triton": {"coverage", "printed", "render", "skeletons", "tiles", "toolchains"},

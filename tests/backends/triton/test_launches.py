@@ -54,7 +54,8 @@ def test_few_kernels_serve_a_hundred_lengths_and_all_batches(
     # Two for the passes, two for summaries where there are several segments; of a matrix scan two
     # for the backward pass, which has two summaries. Those of a complex one go backwards twice.
     kernels = 4 if short == 2 else 5
-    assert found["compiled"] == [1] * kernels
+    # Those of single tokens, which no sequence here is, are not compiled.
+    assert [n for n in found["compiled"] if n] == [1] * kernels
     assert found["handles"] == found["jit"] == kernels
     assert found["launches"] == 100 * short + 68 * more
 
