@@ -109,8 +109,8 @@ def _stalled(compilation: Compilation) -> Iterator[Diagnostic]:
     names = stalled(mixer)
     if names:
         spans = {t.name: t.span for t in mixer.params}
-        shown = " and ".join(f"`{_written(name, spans[name])}`" for name in names)
-        said = f"{shown} {'start' if len(names) > 1 else 'starts'}"
+        *most, last = (f"`{_written(name, spans[name])}`" for name in names)
+        said = f"{', '.join(most)} and {last} start" if most else f"{last} starts"
         yield Stalled(spans[names[0]] or mixer.span or NOWHERE, starts=said)
 
 

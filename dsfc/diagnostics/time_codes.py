@@ -292,8 +292,10 @@ class LagPower(Diagnostic):
     code: ClassVar[str] = "E-LAG-POWER"
     template: ClassVar[str] = (
         "`{exponent}` must be a lag, `i - j` or `i - j - 1`; anything else grows with the position"
+        "{instead}"
     )
     exponent: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,21 +51,27 @@ _DEAD, _ALIVE = _Start(False), _Start(True)
 
 
 def stalled(mixer: Mixer) -> tuple[str, ...]:
-    """Returns the parameters whose gradients are 0 as long as all of them are 0, where they start.
+    """Returns parameters that start at 0 and stay there, because their gradients are 0 there.
 
-    Whatever the other parameters become, descent leaves these at 0. They are the largest such
-    set that the products of the mixer show; sums that cancel are not seen.
+    Whatever the other parameters become, descent leaves these at 0. Sums that cancel are not seen.
+    Where a first value of one parameter would let others train, only such ones are named.
 
     Args:
         mixer: a typed mixer.
     """
-    zeros = frozenset(t.name for t in mixer.params if initialiser(t).value == ZERO)
+    still = _still(mixer, frozenset(t.name for t in mixer.params if initialiser(t).value == ZERO))
+    helpful = frozenset(name for name in still if _still(mixer, still - {name}) != still - {name})
+    return tuple(t.name for t in mixer.params if t.name in (helpful or still))
+
+
+def _still(mixer: Mixer, zeros: frozenset[str]) -> frozenset[str]:
+    """The largest part of some parameters that stay 0 together."""
     while zeros:
         kept = zeros - _moved(mixer, zeros)
         if kept == zeros:
             break
         zeros = kept
-    return tuple(t.name for t in mixer.params if t.name in zeros)
+    return zeros
 
 
 def _moved(mixer: Mixer, zeros: frozenset[str]) -> frozenset[str]:

@@ -27,6 +27,7 @@ def stalled_in(body: str) -> tuple[str, ...]:
         ("b : d;  W : d -> d = 0\n y = W (b * u)", ("b", "W")),
         ("b, c, e : d\n y = e * u + b * c * u", ("b", "c")),
         ("b, c, Δ : d\n state x : d\n x' = b * u - x by zoh(Δ)\n y = c * x", ("b", "c", "Delta")),
+        ("a, b, c : d\n state x : d\n x = a * x[i-1] + b * u\n y = c * x", ("b", "c")),
         ("b, c : d\n state x : d backward\n x = x[i+1] + b * u\n y = c * x", ("b", "c")),
     ],
 )
