@@ -158,8 +158,8 @@ def _mentioned(item: ast.Item) -> frozenset[str]:
             nodes = (item.drift, item.step)
         case ast.Claim():
             nodes = (item.relation, *item.when)
-        case ast.Decl(init=ast.Init()):
-            nodes = (item.init.expr,)
+        case ast.Decl(init=ast.Init(expr=first)):
+            nodes = (first,)
         case ast.Use():
             return frozenset(target.text for target in item.targets)
         case _:

@@ -76,7 +76,7 @@ def _still(mixer: Mixer, zeros: frozenset[str]) -> frozenset[str]:
 
 def _moved(mixer: Mixer, zeros: frozenset[str]) -> frozenset[str]:
     """The parameters in which the output may have a slope while those of `zeros` are 0."""
-    values = {name: (expr,) for name, expr in ((d.name, d.value) for d in mixer.definitions)}
+    values: dict[str, tuple[Expr, ...]] = {d.name: (d.value,) for d in mixer.definitions}
     known = dict.fromkeys(values, _DEAD)
     for state in mixer.states:
         flow = state.flow
