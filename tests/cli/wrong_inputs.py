@@ -162,8 +162,8 @@ CHANGES = {
         (
             "W_k u",
             "W_k u[i+1]",
-            "E-FUTURE: `u[i+1]` reads the future; the past is `u[i-1]`, and only a `backward` state "
-            "or `sum[j > i]` may look ahead",
+            "E-FUTURE: `u[i+1]` reads the future; the past is `u[i-1]`, and only a `backward` "
+            "state or `sum[j > i]` may look ahead",
         ),
         ("S[i-1]", "S", "E-STATE-NOW: state `S` reads its own present value; write `S[i-1]`"),
         (
