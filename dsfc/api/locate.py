@@ -52,6 +52,9 @@ def locate(path: str | os.PathLike[str]) -> Place:
         return Place(file)
     near = nearest(word, beside) or nearest(file.stem, shipped_names())
     problem = "no such file, and no shipped spec of that name"
+    spec, colon, mixer = word.rpartition(":")
+    if colon and mixer.isidentifier() and Path(spec).is_file():
+        near, problem = None, f"no such file; write `{spec}` and choose by `--mixer {mixer}`"
     raise file_error(word, problem, near)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from dsfc.cli.options import mistakes_option, require_parallel_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 from dsfc.emit import RUNTIMES
+
+if TYPE_CHECKING:
+    from dsfc.api.pipeline import Compilation
 
 
 @click.command("compile", short_help="Compile specs to modules.")
@@ -80,6 +84,9 @@ def compile_command(
             modules.append((module, destination(module, out)))
             for note in without:
                 click.echo(f"note: {compilation.name}: --backend {backend} has {note}", err=True)
+            if mixer is None and (others := _left_out(compilation)):
+                said = f"{spec} also defines {', '.join(others)}; choose by --mixer"
+                click.echo(f"note: only {compilation.name} is compiled; {said}", err=True)
     _distinct([] if to_stdout else [path for _, path in modules])
     for module, path in modules:
         if to_stdout:
@@ -92,6 +99,18 @@ def compile_command(
         else:
             click.echo(path)
     ctx.exit(mistakes.end())
+
+
+def _left_out(compilation: Compilation) -> list[str]:
+    """The mixers of the text of a mixer that are neither it nor what it extends."""
+    from dsfc.syntax.ast import MixerUnit
+
+    units = [unit for unit in compilation.spec.units if isinstance(unit, MixerUnit)]
+    bases = {unit.name.text: None if unit.base is None else unit.base.text for unit in units}
+    used: str | None = compilation.name
+    while used is not None:
+        used = bases.pop(used, None)
+    return list(bases)
 
 
 def _distinct(paths: list[Path]) -> None:

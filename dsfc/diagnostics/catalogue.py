@@ -20,6 +20,7 @@ from dsfc.diagnostics.declaration_codes import (
     Initialiser,
     NoOutput,
     Size,
+    Stalled,
     UnknownAxis,
 )
 from dsfc.diagnostics.name_codes import (
@@ -32,6 +33,7 @@ from dsfc.diagnostics.name_codes import (
     Order,
     Timeless,
     UnknownName,
+    Unread,
 )
 from dsfc.diagnostics.report import Diagnostic
 from dsfc.diagnostics.shape_codes import (
@@ -77,7 +79,7 @@ from dsfc.diagnostics.tool_codes import (
 _CLASSES: tuple[type[Diagnostic], ...] = (
     SyntaxProblem, Character, Keyword, Limit, BadPaper,
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
-    Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
+    Arguments, ComplexValue, Unread, Declaration, Initialiser, Constant, NoOutput, Stalled,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
@@ -169,12 +171,14 @@ __all__ = [
     "ShapeState",
     "ShapeSum",
     "Size",
+    "Stalled",
     "StateNow",
     "SyntaxProblem",
     "Timeless",
     "UnknownAxis",
     "UnknownBackend",
     "UnknownName",
+    "Unread",
     "Unsupported",
     "WhichMixer",
     "WideOutput",

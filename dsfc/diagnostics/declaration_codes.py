@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dsfc.diagnostics.report import Diagnostic, Stage
+from dsfc.diagnostics.report import Diagnostic, Severity, Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,3 +262,44 @@ class NoOutput(Diagnostic):
     stage: ClassVar[Stage] = Stage.COMPILE
     template: ClassVar[str] = "mixer `{mixer}` defines no `y`; write `y = …`, or extend it"
     mixer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalled(Diagnostic):
+    """Training never moves some parameters: they start at 0 (a note, not an error).
+
+    A tensor without `=` or `~` starts at 0. Where each of them is multiplied by another one that
+    is 0, all their gradients are 0 too, and descent leaves them where they are.
+
+    ```dsf wrong
+    mixer decayed {
+      dims d, n
+      input u : d
+      param a : n unit;  B, C : d × n
+      state x : d × n
+      x = a * x[i-1] + B * u
+      y = sum[n](C * x)
+    }
+    ```
+
+    With first values:
+
+    ```dsf right
+    mixer decayed {
+      dims d, n
+      input u : d
+      param a : n unit;  B, C : d × n ~ normal(0, 1)
+      state x : d × n
+      x = a * x[i-1] + B * u
+      y = sum[n](C * x)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "N-START"
+    severity: ClassVar[Severity] = Severity.NOTE
+    template: ClassVar[str] = (
+        "{starts} at 0, where the gradient is 0 too, so that training changes nothing; "
+        "write first values, such as `~ normal(0, 1)`"
+    )
+    starts: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dsfc.diagnostics.report import Diagnostic
+from dsfc.diagnostics.report import Diagnostic, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,3 +315,31 @@ class ComplexValue(Diagnostic):
     code: ClassVar[str] = "E-FIELD"
     template: ClassVar[str] = "{problem}"
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread(Diagnostic):
+    """A name is defined or declared, and nothing reads it (a note, not an error).
+
+    What the output does not read is not part of the mixer. In a mixer that extends another one a
+    definition replaces that of the same name; under a misspelt name it replaces none.
+
+    ```dsf wrong
+    mixer forgetful extends gla {
+      alpa = sigmoid(W_2 W_1 u)
+    }
+    ```
+
+    Under the name that is read:
+
+    ```dsf right
+    mixer forgetful extends gla {
+      α = sigmoid(W_2 W_1 u)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "N-UNREAD"
+    severity: ClassVar[Severity] = Severity.NOTE
+    template: ClassVar[str] = "nothing reads `{name}`"
+    name: str

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dsfc.diagnostics.report import Diagnostic, Severity
-from dsfc.source import Span
+from dsfc.source import NOWHERE, Span
 
 _RED, _CYAN, _BLUE, _BOLD, _OFF = "\x1b[31m", "\x1b[36m", "\x1b[34m", "\x1b[1m", "\x1b[0m"
 _CLIP = 110  # columns of a source line shown; longer lines are cut around the span
@@ -90,6 +90,8 @@ class _Paint:
 
 def _excerpt(span: Span, text: str, underline: str, style: str, paint: _Paint) -> list[str]:
     """Place, source line and underline of a span; a span of several lines is shown by its first."""
+    if span == NOWHERE:
+        return []
     if not span.source.text:
         return [f"  {paint(_BLUE, '-->')} {printable(span.source.name)}"]
     line = span.source.line(span.line)

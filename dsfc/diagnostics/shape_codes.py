@@ -118,7 +118,7 @@ class ShapeDot(Diagnostic):
     mixer contracted {
       dims d, n
       input u : d
-      param w, x : d × n
+      param w, x : d × n ~ normal(0, 1)
       y = u * (w · x)
     }
     ```
@@ -129,7 +129,7 @@ class ShapeDot(Diagnostic):
     mixer contracted {
       dims d, n
       input u : d
-      param w, x : d × n
+      param w, x : d × n ~ normal(0, 1)
       y = u * sum[n](w * x)
     }
     ```

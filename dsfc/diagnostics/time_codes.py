@@ -292,8 +292,10 @@ class LagPower(Diagnostic):
     code: ClassVar[str] = "E-LAG-POWER"
     template: ClassVar[str] = (
         "`{exponent}` must be a lag, `i - j` or `i - j - 1`; anything else grows with the position"
+        "{instead}"
     )
     exponent: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +310,7 @@ class FlowRule(Diagnostic):
     mixer flowing {
       dims d, n
       input u : d
-      param a : n positive;  P : n
+      param a : n positive;  P : n ~ normal(0, 1)
       state x : d × n
       x' = -a * x - P ⊗ sum[n](P * x) + u ⊗ ones[n]   by zoh(1/100)
       y = sum[n](x)
@@ -321,7 +323,7 @@ class FlowRule(Diagnostic):
     mixer flowing {
       dims d, n
       input u : d
-      param a : n positive;  P : n
+      param a : n positive;  P : n ~ normal(0, 1)
       state x : d × n
       x' = -a * x - P ⊗ sum[n](P * x) + u ⊗ ones[n]   by bilinear(1/100)
       y = sum[n](x)

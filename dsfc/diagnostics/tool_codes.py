@@ -12,10 +12,12 @@ from dsfc.diagnostics.report import Diagnostic, Stage
 class Unsupported(Diagnostic):
     """The mixer is understood, but this version cannot compile it.
 
-    `check` and `show` work: the mixer is typed, lowered and classified. What is missing is named in
-    the message. Systems with a finite state compile, and so do sums over tokens whose summand reads
-    values of the two tokens alone: those run over all pairs. A sum without a finite state that
-    holds a product over the tokens between, another sum, or a linear map of a pair does not.
+    What is missing is named in the message. Where `compile` reports it, `check` and `show` work:
+    the mixer is typed, lowered and classified. A sum over a window of tokens is not typed, so that
+    they report it too. Systems with a finite state compile, and so do sums over tokens whose
+    summand reads values of the two tokens alone: those run over all pairs. A sum without a finite
+    state that holds a product over the tokens between, another sum, or a linear map of a pair does
+    not.
 
     ```dsf wrong
     mixer attention extends qkv {

@@ -21,6 +21,11 @@ from dsfc.syntax import ast
 if TYPE_CHECKING:
     from dsfc.mixer.expressions import Expressions
 
+_WINDOW = (
+    "a sum over a window of tokens; sum over all of them, `sum[j ≤ i](m(i - j) * …)` with "
+    "`m(l) = max(min(w - l, 1), 0)` for a window of w"
+)
+
 
 def reduction(how: Reduction, typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     """`sum[n](x)`, `mean[n](x)`, `max[n](x)`; several axes are reduced one after the other."""
@@ -94,8 +99,8 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return None
     if len(node.brackets) != 1:
         if _is_window(node):
-            what = "a sum over a window of tokens"
-            typer.add(Unsupported(node.brackets[0].span.to(node.brackets[-1].span), what=what))
+            span = node.brackets[0].span.to(node.brackets[-1].span)
+            typer.add(Unsupported(span, what=_WINDOW))
             return None
         wrong(typer, node, "takes one relation in brackets: `sum[j ≤ i](…)`")
         return None
@@ -104,7 +109,7 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     head = sum_head(relation, ctx.clock)
     if head is None:
         if len(relation.operators) > 1:
-            typer.add(Unsupported(relation.span, what="a sum over a window of tokens"))
+            typer.add(Unsupported(relation.span, what=_WINDOW))
         else:
             wrong(typer, node, "takes a new index and its bound: `sum[j ≤ i](…)`")
         return None
@@ -113,6 +118,9 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         said = f"runs over tokens, the present one is `i`: `sum[{head.word} ≤ i](…)`"
         if head.relation is not Relation.UP_TO or not isinstance(head.outer, ast.Name):
             said = f"{said}, with `i - {head.word}` for the lag"
+        if isinstance(head.outer, ast.Name) and head.outer.id in typer.scope.axes:
+            filtered = f"`fir[{head.outer.span.text}](w, v)`"
+            said = f"runs over tokens; weights of the last tokens along an axis are {filtered}"
         wrong(typer, node, said)
         return None
     inner = _bind(typer, head.word, relation, ctx, head.relation)

@@ -53,9 +53,11 @@ _MEANT = {
     **dict.fromkeys(("Linear", "linear", "Dense"), "a map is declared, `param W : d -> n`"),
     **dict.fromkeys(("clamp", "clip", "where"), "there are `max(a, b)`, `min(a, b)`, `relu(x)`"),
     **dict.fromkeys(
-        ("conv1d", "conv", "convolve"), "a convolution is `sum[j ≤ i](K(i - j) * u[j])`"
+        ("conv1d", "conv", "convolve"),
+        "a convolution is `fir[K](w, u)` along an axis K, or `sum[j ≤ i](K(i - j) * u[j])`",
     ),
     **dict.fromkeys(("eps", "epsilon"), "write a number, such as `1e-6`"),
+    "if": "there is no `if`; `first` is 1 at the first token: `first * a + (1 - first) * b`",
     "einsum": "a product says its axes: `q · S`, `k ⊗ v`, or `sum[n](q * S)`",
     "dropout": "a mixer draws nothing while it runs; apply dropout around the module",
     "e": "the exponential is `exp(x)`",

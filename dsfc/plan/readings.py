@@ -206,6 +206,12 @@ _RUN = {
 """How a class runs where its key or read varies over time; with both fixed, as a convolution."""
 
 
+_NOT_POSITIVE = (
+    "its decay is not proved positive, and kernels store log λ; declare it `unit` or `positive`, "
+    "or use `sigmoid(…)`"
+)
+
+
 def _supported(block: Block, structure: BlockStructure) -> None:
     if structure.name not in _RUN:
         raise Unsupported(block, f"its structure class is `{structure.name.value}`")
@@ -216,7 +222,7 @@ def _supported(block: Block, structure: BlockStructure) -> None:
     if structure.decay is None:
         raise Unsupported(block, "its transition has no diagonal part")
     if not structure.positive:
-        raise Unsupported(block, "its decay is not proved positive, and kernels store log λ")
+        raise Unsupported(block, _NOT_POSITIVE)
 
 
 def _form(block: Block, structure: BlockStructure) -> Form:

@@ -112,6 +112,12 @@ MISTAKES: tuple[Mistake, ...] = (
         at=r"[fF]",
     ),
     Mistake(
+        "a complex number is `cplx(a, b)`: write `cplx(0, 1)` for the imaginary unit",
+        ("y = 1j v", "y = 1j * v", "y = f(1j * v)", "y = v + 1i", "y = 1j"),
+        near=r"\d",
+        at=r"[ij]",
+    ),
+    Mistake(
         "a number cannot be applied; write `*` for a product",
         ("y = 2 v", "y = 2 (v + q)", "y = 2 f(v)"),
     ),
@@ -299,6 +305,11 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         "axes are joined by `×`; names of one shape stand before the colon: `state s, t : d`",
         ("param w : d, n", "param w : d, t : d", "param b : d\n w : d, n", "param w : d × n, h"),
+    ),
+    Mistake(
+        "an axis is a name: give it a size, `dims d, h, p = d / h`, and write `p`",
+        ("param W : d -> h × d/h", "param w : d × n/h", "param b : d\n w : n/h", "param w : d/h"),
+        at="/",
     ),
     Mistake(
         "axes are joined by `×` or `*`",

@@ -183,7 +183,7 @@ class _Reading:
         misspelt = self._misspelt(at, accepted)
         if misspelt is not None:
             return misspelt
-        known = recognise(place)
+        known = self._flag_first(at) or recognise(place)
         if known is not None:
             return SyntaxProblem(span, problem=known, found=name_of(token))
         word = self._keyword(at, "NAME" in accepted)
@@ -207,6 +207,13 @@ class _Reading:
             return None
         problem = f"`{token}` is no word of the language"
         return SyntaxProblem(self._span(token), problem=problem, nearest=word)
+
+    def _flag_first(self, at: int) -> str | None:
+        """What to say of a flag before a declaration: `backward state S : h`."""
+        flag, *words = map(str, self._tokens[at : at + 3])
+        if flag not in tuple(ast.Flag) or not words or words[0] not in tuple(ast.DeclKind):
+            return None
+        return f"a flag stands after the axes: write `{' '.join(words)} : … {flag}`"
 
     def _keyword(self, at: int, name_accepted: bool) -> Token | None:
         """The reserved word that was meant as a name, if one was."""

@@ -111,7 +111,7 @@ CHANGES = {
             "q · S",
             "q · v",
             "E-SHAPE-DOT: `·` contracts the one axis both sides share, but {h,n} and {h,p} share "
-            "none; write `sum[axis](a * b)`",
+            "none; write `⊗`",
         ),
         (
             "k ⊗ v",
@@ -122,7 +122,7 @@ CHANGES = {
         (
             "k ⊗ v",
             "k + v",
-            "E-SHAPE-ADD: cannot add axes {h,n,p} and {h,n}; broadcast with `⊗ ones[…]`",
+            "E-SHAPE-ADD: cannot add axes {h,n,p} and {h,n}; broadcast with `⊗ ones[p]`",
         ),
         ("W_v u", "W_v q", "E-SHAPE-MAP: `W_v` takes {d}, but got {h,n}"),
         ("q · S", "sum[d](q)", "E-SHAPE-SUM: `q` has no axis `d`; its axes are {h,n}"),
@@ -162,7 +162,8 @@ CHANGES = {
         (
             "W_k u",
             "W_k u[i+1]",
-            "E-FUTURE: `u[i+1]` reads the future; only a `backward` state or `sum[j > i]` may",
+            "E-FUTURE: `u[i+1]` reads the future; the past is `u[i-1]`, and only a `backward` "
+            "state or `sum[j > i]` may look ahead",
         ),
         ("S[i-1]", "S", "E-STATE-NOW: state `S` reads its own present value; write `S[i-1]`"),
         (
@@ -180,8 +181,7 @@ CHANGES = {
         (
             "S[i-1]",
             "S[t-1]",
-            "E-INDEX: `S[t-1]`: an index is `i` or a summed index, minus a whole number; "
-            "`j` is known inside `sum[j ≤ i](…)` only",
+            "E-INDEX: `S[t-1]`: the present token is `i`; did you mean `S[i-1]`?",
         ),
         (
             "S[i-1]",

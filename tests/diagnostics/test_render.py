@@ -5,7 +5,7 @@ import json
 from dsfc.diagnostics.catalogue import ClaimNote, FileProblem, ShapeAdd, SyntaxProblem
 from dsfc.diagnostics.render import as_dict, render, render_all, to_json
 from dsfc.diagnostics.report import Label
-from dsfc.source import Source
+from dsfc.source import NOWHERE, Source
 
 SOURCE = Source("a.dsf", "mixer m {\n\tη = 日本 + q  # x\n}\n")
 ADD = ShapeAdd(
@@ -67,6 +67,10 @@ def test_places_at_the_end_and_without_text():
     nowhere = Source("gone.dsf", "").span()
     found = FileProblem(nowhere, path="gone.dsf", problem="no such file")
     assert render(found) == "error[E-FILE]: gone.dsf: no such file\n  --> gone.dsf"
+    # A problem of no file has no line for its place.
+    assert render(FileProblem(NOWHERE, path="a", problem="b", hint="c")).splitlines()[1:] == [
+        "  = help: c"
+    ]
 
 
 def test_several_lines_are_shown_by_their_first():

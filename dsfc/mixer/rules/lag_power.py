@@ -16,7 +16,9 @@ def check_lags(value: Expr, node: ast.Expr, reporter: Reporter) -> bool:
     """Returns whether every time scalar in a value is a lag; reports one that is a position."""
     wrong = next((n for n in walk(value) if isinstance(n, Lag) and not is_lag(n)), None)
     if wrong is not None:
-        reporter.add(LagPower(node.span, exponent=shown(wrong)))
+        here = wrong.terms == ((TIME, 1),) and not wrong.constant
+        way = "; `i` is the present token, and a complex number is `cplx(a, b)`" if here else ""
+        reporter.add(LagPower(node.span, exponent=shown(wrong), instead=way))
     return wrong is None
 
 
