@@ -209,6 +209,16 @@ class Matrices:
                     known.update(zip(symbols, den.guarded(i, name.ratio.guard), strict=True))
         return value.xreplace(known)
 
+    def __str__(self) -> str:
+        """Returns Λ, B, C, D in Kronecker form, or the shapes of explicit ones."""
+        if self.setting is None:
+            from dsfc.matrices.kronecker_form import kronecker_form
+
+            return kronecker_form(self.system, self.gauge).rstrip("\n")
+        from dsfc.matrices.html import shapes
+
+        return shapes(self)
+
     def _repr_markdown_(self) -> str:
         """Returns what a notebook shows: Λ, B, C, D in Kronecker form, or small explicit ones."""
         from dsfc.matrices.html import markdown
