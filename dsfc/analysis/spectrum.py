@@ -206,8 +206,8 @@ def _with_streams_given(system: System, point: Point) -> tuple[System, Point]:
     moving = [s for s in system.streams if not s.constant]
     inputs = (*system.inputs, *(Tensor(s.name, s.axes, s.field) for s in moving))
     fixed = tuple(s for s in system.streams if s.constant)
-    given = {**point.inputs, **{s.name: values[s.name] for s in moving}}
-    return replace(asked, inputs=inputs, streams=fixed), replace(point, inputs=given)
+    streams = {**point.inputs, **{s.name: values[s.name] for s in moving}}
+    return replace(asked, inputs=inputs, streams=fixed), replace(point, inputs=streams)
 
 
 def _matrix(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any
+from typing import Any, Final
 
 import matplotlib
 import numpy as np
@@ -43,7 +43,7 @@ EVEN = 3.0
 SPAN = 1e-12
 """Smallest part of the largest value that a logarithmic colour shows."""
 
-ABOVE = "outside upper center"
+ABOVE: Final = "outside upper center"
 """Where names stand of what fills its frame: in a row that covers nothing."""
 
 _STYLE: Any = {

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis
+from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.matrices.kronecker_matrices import KroneckerSystem
 from dsfc.matrices.linear import linear_parts
 from dsfc.matrices.linear_system import LinearSystem
@@ -212,8 +213,6 @@ class Matrices:
     def __str__(self) -> str:
         """Returns Λ, B, C, D in Kronecker form, or the shapes of explicit ones."""
         if self.setting is None:
-            from dsfc.matrices.kronecker_form import kronecker_form
-
             return kronecker_form(self.system, self.gauge).rstrip("\n")
         from dsfc.matrices.html import shapes
 
