@@ -70,6 +70,7 @@ class Account:
         state: numbers of its states; 0 where it has none.
         kept: numbers that it keeps of each token; 0 where its state is all.
         cache: numbers of a token in the cache of softmax attention as wide as its output.
+        pairs: whether it has sums over pairs of tokens, whose multiply-adds `modes` do not count.
     """
 
     sizes: Mapping[str, int]
@@ -80,6 +81,7 @@ class Account:
     state: int
     kept: int
     cache: int
+    pairs: bool
 
     def memory(self, length: int) -> int:
         """Returns how many numbers it keeps after so many tokens."""
@@ -123,6 +125,7 @@ def account(
         sum(count.entries(b.axes) for b in system.blocks),
         sum(count.entries(known[name]) for name in kept if name in known),
         2 * count.entries(system.outputs[0].axes),
+        any(isinstance(k, AllPairs) for k in attentions),
     )
 
 

@@ -139,7 +139,7 @@ def unbounded(system: System, structure: Structure, spectra: tuple[Spectrum, ...
     if not structure.causal:
         return "it reads tokens to come"
     if not all(b.cell.diagonal for b in structure.blocks):
-        return "its Λ is not diagonal, and eigenvalues do not bound its norm"
+        return "its Λ is not diagonal, and the bound takes |λ| for the norm of Λ"
     if structure.filters:
         return "it reads earlier tokens beside its state"
     if any(not isinstance(s.value, Expr) for s in system.streams):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.diagnostics.catalogue import NoReport
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import rewrite
 from dsfc.expr.declarations import MapTensor, Tensor
@@ -19,6 +20,7 @@ from dsfc.expr.tree import Axis, Draw, Expr, Field
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.rules.initial_values import SizeScope
+from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 from dsfc.system.traverse import stored_axes
 
@@ -71,8 +73,14 @@ def start(
         tried: as for `fitting_sizes`.
 
     Raises:
-        DiagnosticError: E-DIM, sizes that do not fit the mixer.
+        DiagnosticError: E-DIM, sizes that do not fit the mixer; E-REPORT, it has an abstract map,
+            which has no values.
     """
+    if mixer.abstracts:
+        function = mixer.abstracts[0]
+        problem = f"`{function.name}` is an abstract map, so there is nothing to compute"
+        place = function.span or NOWHERE
+        raise DiagnosticError((NoReport(place, mixer=system.name, problem=problem),))
     known = fitting_sizes(mixer, system, chosen or {}, tried)
     generator = np.random.default_rng(seed)
     params = {t.name: _initial(t, known, generator) for t in (*mixer.params, *mixer.buffers)}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any
+from typing import Any, Final
 
 import matplotlib
 import numpy as np
@@ -17,7 +17,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -42,6 +42,9 @@ EVEN = 3.0
 
 SPAN = 1e-12
 """Smallest part of the largest value that a logarithmic colour shows."""
+
+ABOVE: Final = "outside upper center"
+"""Where names stand of what fills its frame: in a row that covers nothing."""
 
 _STYLE: Any = {
     "svg.hashsalt": "dsfc",
@@ -159,7 +162,7 @@ def points(groups: Mapping[str, tuple[Array, Array]], across: str, up: str, labe
         axis.set_xlabel(across)
         axis.set_ylabel(up)
         if len(groups) > 1:
-            axis.legend(markerscale=2, ncols=2)
+            axis.figure.legend(loc=ABOVE, markerscale=2, ncols=len(groups))
     return svg[0]
 
 
@@ -204,7 +207,7 @@ def bars(parts: Mapping[str, Array], edges: Sequence[float], across: str, label:
         axis.set_xlabel(across)
         axis.set_ylabel("share")
         if len(parts) > 1:
-            axis.legend(ncols=2)
+            axis.figure.legend(loc=ABOVE, ncols=len(parts))
     return svg[0]
 
 
@@ -232,8 +235,11 @@ def map_of(
         extent = (-0.5, values.shape[1] - 0.5, last + half, first - half)
         image = axis.imshow(shown, norm=norm, cmap="viridis", extent=extent, aspect="auto",
                             interpolation="none")  # fmt: skip
-        bar = axis.figure.colorbar(image, ax=axis)
-        bar.outline.set_visible(False)
+        if norm is not None:
+            bar = axis.figure.colorbar(image, ax=axis)
+            bar.outline.set_visible(False)
+        for tokens in (axis.xaxis, axis.yaxis):
+            tokens.set_major_locator(MaxNLocator("auto", integer=True))
         axis.set_xlabel(across)
         axis.set_ylabel(up)
     return svg[0]

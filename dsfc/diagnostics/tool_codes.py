@@ -305,8 +305,9 @@ class NotLifted(Diagnostic):
 class NoReport(Diagnostic):
     """A mixer cannot be reported on with what is given.
 
-    Either weights or data are not those of the mixer, or a library that draws is not installed:
-    `pip install 'dsfc[report]'` brings matplotlib and latex2mathml. Nothing is written.
+    Either weights or data are not those of the mixer, or it has an abstract map, which has no
+    values, or a library that draws is not installed: `pip install 'dsfc[report]'` brings matplotlib
+    and latex2mathml. Nothing is written.
 
     ```console wrong
     $ python -c "import numpy; numpy.save('x.npy', numpy.zeros((8, 16, 3, 3)))"

@@ -36,6 +36,26 @@ def markdown(matrices: Matrices) -> str:
     return f"{head}, {sizes}\n\n" + "\n\n".join(rows)
 
 
+def shapes(matrices: Matrices) -> str:
+    """Returns the sizes of the axes and the shapes of explicit matrices, as plain text.
+
+    Args:
+        matrices: the matrices, explicit ones.
+    """
+    assert matrices.setting is not None
+    sizes = ", ".join(f"{a.name} = {n}" for a, n in matrices.setting.sizes.items())
+    head = f"{matrices.system.name}: explicit matrices, {matrices.gauge} gauge, {sizes}"
+    if not matrices.parts:
+        return f"{head}\n\nNothing in the output is linear: there are no Λ, B, C, D."
+    first = next(iter(matrices.explicit_parts.values()))
+    known = {"Lambda(i)": first.Lambda(1), "B(i)": first.B(1)}
+    for lag in first.lags:
+        known["C(i)" if len(first.lags) == 1 else f"C(i) of lag {lag}"] = first.C(1, lag)
+    known["D(i)"] = first.D(1)
+    rows = (f"  {name}: {' × '.join(map(str, m.shape))}" for name, m in known.items())
+    return "\n".join((head, "", *rows))
+
+
 def _matrix(name: str, value: object) -> str:
     rows, columns = getattr(value, "shape", (0, 0))
     if max(rows, columns) > WIDEST or 0 in (rows, columns):

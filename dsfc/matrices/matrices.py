@@ -23,6 +23,7 @@ from typing import Protocol
 
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis
+from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.matrices.kronecker_matrices import KroneckerSystem
 from dsfc.matrices.linear import linear_parts
 from dsfc.matrices.linear_system import LinearSystem
@@ -208,6 +209,14 @@ class Matrices:
                     symbols = column(SymbolScope(part.setting, i), name.ref, den.output_axes)
                     known.update(zip(symbols, den.guarded(i, name.ratio.guard), strict=True))
         return value.xreplace(known)
+
+    def __str__(self) -> str:
+        """Returns Λ, B, C, D in Kronecker form, or the shapes of explicit ones."""
+        if self.setting is None:
+            return kronecker_form(self.system, self.gauge).rstrip("\n")
+        from dsfc.matrices.html import shapes
+
+        return shapes(self)
 
     def _repr_markdown_(self) -> str:
         """Returns what a notebook shows: Λ, B, C, D in Kronecker form, or small explicit ones."""

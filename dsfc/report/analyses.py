@@ -78,12 +78,14 @@ def spectrum_words(shown: Spectrum) -> str:
 def memories(s: Subject) -> str:
     """The memory function, with what it comes to."""
     known = _kernels([s])
+    absent = dict.fromkeys(_absent(a, when) for when, a in s.analyses.items())
+    said = "".join(paragraph(x) for x in absent if x)
     if not known:
-        return paragraph(f"There is no Φ: {s.start.kernel}.")
+        return said
     rows = [(when, k.effective_memory, _horizon(k)) for when, k in known.items()]
     head = ("", "effective memory, tokens", f"horizon ε = {EPSILON}, tokens")
     label = f"memory function of {s.name}"
-    return table(rows, head) + gallery([figure(pictures.memory(known, label), label)])
+    return said + table(rows, head) + gallery([figure(pictures.memory(known, label), label)])
 
 
 def _horizon(k: Kernel) -> int | str:
@@ -103,8 +105,17 @@ def _kernels(subjects: Sequence[Subject]) -> dict[str, Kernel]:
         (when if len(subjects) == 1 else _named(s, when)): a.kernel
         for s in subjects
         for when, a in s.analyses.items()
-        if isinstance(a.kernel, Kernel)
+        if not _absent(a, when) and isinstance(a.kernel, Kernel)
     }
+
+
+def _absent(a: Analyses, when: str) -> str:
+    """Why there is nothing to draw of Φ, as a sentence; empty where there is."""
+    if isinstance(a.kernel, str):
+        return f"There is no Φ: {a.kernel}."
+    if a.kernel.norms.any():
+        return ""
+    return f"Φ is 0 at these parameters and tokens, {when}{_part(a)}."
 
 
 def _named(s: Subject, when: str) -> str:
@@ -115,16 +126,19 @@ def kernels(s: Subject) -> str:
     """Φ as a map, and the map of influence."""
     parts, figures = [], []
     for when, a in s.analyses.items():
-        if isinstance(a.kernel, Kernel):
+        absent = _absent(a, when)
+        if absent:
+            parts.append(paragraph(absent))
+        elif isinstance(a.kernel, Kernel):
             what = f"‖Φ_ij‖ of {s.name}, {when}"
             inputs = ", ".join(a.kernel.inputs)
             figures.append(
                 figure(pictures.kernel_map(a.kernel, what), f"{what}; u is {inputs}{_part(a)}")
             )
-        else:
-            parts.append(paragraph(f"There is no Φ: {a.kernel}."))
         if isinstance(a.influence, str):
             parts.append(paragraph(f"There is no map of influence: {a.influence}."))
+        elif not a.influence.values.any():
+            parts.append(paragraph(f"I(t, s) is 0 at these parameters and tokens, {when}."))
         else:
             what = f"I(t, s) of {s.name}, {when}"
             figures.append(figure(pictures.influence_map(a.influence, what), what))
@@ -149,8 +163,9 @@ def influences(s: Subject) -> str:
         why = unbounded(s.compilation.system, s.compilation.structure, a.spectra)
         largest, fall = slowest(a.spectra), rate(a.distances.mean(axis=0))
         limit = None if why else largest
-        drawn = pictures.distances({when: a.distances}, {when: limit}, what)
-        figures.append(figure(drawn, f"{what}, mean of {len(a.distances)} sequences"))
+        if fall is not None:
+            drawn = pictures.distances({when: a.distances}, {when: limit}, what)
+            figures.append(figure(drawn, f"{what}, mean of {len(a.distances)} sequences"))
         rows.append(
             (
                 when,
@@ -188,6 +203,9 @@ def frequency(s: Subject) -> str:
         if isinstance(a.frequency, str):
             parts.append(paragraph(f"There is no response: {a.frequency}."))
             continue
+        if _absent(a, when):
+            parts.append(paragraph(_absent(a, when)))
+            continue
         known = {"of Φ, measured": a.frequency.measured}
         if a.frequency.exact is not None:
             known = {"of Λ, B, C, D": a.frequency.exact, **known}
@@ -219,7 +237,7 @@ def frequency_together(subjects: Sequence[Subject]) -> str:
         _named(s, when): a.frequency.exact or a.frequency.measured
         for s in subjects
         for when, a in s.analyses.items()
-        if not isinstance(a.frequency, str)
+        if not isinstance(a.frequency, str) and not _absent(a, when)
     }
     label = f"frequency responses of {', '.join(s.name for s in subjects)}"
     return gallery([figure(pictures.responses(known, label), label)]) if known else ""

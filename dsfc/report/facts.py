@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 from dsfc.claims.verdict import Decided, Proved, Refuted
+from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.report.formulas import definition_rows, formula, matrix_rows, paper_rows
 from dsfc.report.html import paragraph, table
 from dsfc.report.subject import Compiled, Subject
 from dsfc.structure.classes import CLASSES
+from dsfc.structure.ir import Bound, BoundKind, Structure
 from dsfc.structure.render import bound_text
 from dsfc.structure.summary import summary
 
 
 def identity(s: Subject) -> str:
     """Three lines that need no theory, then the facts."""
-    structure = s.compilation.structure
+    structure = _bounded(s)
     _, *lines = summary(structure, s.compilation.mixer.doc).split("\n")
     few = "".join(f"<li>{escape(line.strip())}</li>" for line in lines)
     rows: list[Sequence[object]] = [
@@ -33,6 +36,21 @@ def identity(s: Subject) -> str:
     else:
         rows.append(("does not compile", s.compiled))
     return f"<ul>{few}</ul>{table(rows)}"
+
+
+def _bounded(s: Subject) -> Structure:
+    """The structure, with the bound on |Λ| that its claims prove where its shape gives none."""
+    structure = s.compilation.structure
+    unconditional = [c for c in s.claims if c.statement.what == _STABLE and not c.statement.when]
+    if not any(isinstance(c.verdict, Proved) for c in unconditional):
+        return structure
+    bound = Bound(BoundKind.AT_MOST_ONE, "its claim `stable` is proved")
+    open_ = (BoundKind.NORM_NEEDED, BoundKind.UNKNOWN)
+    blocks = (replace(b, bound=bound) if b.bound.kind in open_ else b for b in structure.blocks)
+    return replace(structure, blocks=tuple(blocks))
+
+
+_STABLE = Predicate(PredicateName.STABLE)
 
 
 def spec(s: Subject) -> str:

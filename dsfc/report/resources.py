@@ -21,7 +21,10 @@ def resources(s: Subject) -> str:
     at = ", ".join(f"{x.name} = {a.sizes[x.name]}" for x in own if x.name in a.sizes)
     rows: list[Sequence[object]] = [
         ("linear maps, multiply-adds a token", a.projections),
-        ("recurrence as written, multiply-adds a token", a.recurrence),
+        (
+            "recurrence as written, multiply-adds a token",
+            "not counted: it sums over all tokens so far" if a.kept else a.recurrence,
+        ),
         ("bytes a token that kernels must move for its scans", a.compulsory * WIDTH),
         ("state, bytes", a.state * WIDTH),
         ("kept of each token, bytes", a.kept * WIDTH),
@@ -46,8 +49,10 @@ def _modes(a: Account) -> str:
     rows = []
     for name in names:
         by = {m.length: m for m in a.modes if m.mode == name}
-        numbers = [x for n in picked for x in (round(by[n].macs), round(by[n].words) * WIDTH)]
-        rows.append((name, *numbers))
+        row: list[object] = [name]
+        for n in picked:
+            row += ["not counted" if a.pairs else round(by[n].macs), round(by[n].words) * WIDTH]
+        rows.append(row)
     head = ["mode"]
     for n in picked:
         head += [f"multiply-adds, L = {n}", f"bytes, L = {n}"]

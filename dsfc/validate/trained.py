@@ -51,6 +51,7 @@ def trained(module: ModuleType, system: System, weights: Weights, called: Called
         known = inspect.signature(plain.cls).parameters
         described = surface(module, {called(n): k for n, k in sizes.items() if called(n) in known})
         layer = described.layer(torch.float64)
+        _check_names(set(weights), set(layer.state_dict()))
         try:
             layer.load_state_dict({n: w.double() for n, w in weights.items()})
         except RuntimeError as e:
@@ -62,6 +63,14 @@ def trained(module: ModuleType, system: System, weights: Weights, called: Called
         raise Unfit(str(e)) from None
     missing = [t.name for t in stored if called(t.name) not in values]
     if missing:
-        raise Unfit(f"the module has no {', '.join(missing)}")
+        raise Unfit(f"the module is of another mixer: it has no {', '.join(missing)}")
     arrays = {t.name: np.asarray(values[called(t.name)].detach().numpy()) for t in stored}
     return Trained(sizes, arrays)
+
+
+def _check_names(have: set[str], want: set[str]) -> None:
+    """The weights have the names of the entries of the module."""
+    lacks, extra = sorted(want - have), sorted(have - want)
+    said = [f"lack {', '.join(lacks)}"] * bool(lacks) + [f"have {', '.join(extra)}"] * bool(extra)
+    if said:
+        raise Unfit(f"the weights are not those of the module: they {' and '.join(said)}")

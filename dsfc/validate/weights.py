@@ -78,6 +78,10 @@ def read(path: Path) -> Weights:
     if not isinstance(state_dict, Mapping):
         raise Unfit(f"{path} holds a {type(state_dict).__name__}, not a state_dict")
     for name, value in state_dict.items():
+        if isinstance(value, Mapping):
+            raise Unfit(
+                f"{path} is a checkpoint and no state_dict: save checkpoint[{name!r}] by itself"
+            )
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise Unfit(f"`{name}` in {path} is no tensor with a name")
         problem = _problem(value)

@@ -49,6 +49,107 @@ def test_a_dense_transition_has_the_eigenvalues_of_its_matrix(at) -> None:
     np.testing.assert_allclose(np.sort_complex(found.values[0, 0]), np.sort_complex(want))
 
 
+PAIR = """mixer pair {{
+  dims d
+  input u : d
+  param W, V : d -> d
+  param a, b : d unit
+  state s, t : d {direction}
+  w = V u
+  s = {s}
+  t = {t}
+  y = s + t
+}}
+"""
+
+
+@pytest.mark.parametrize("direction, at_", [("", "i-1"), ("backward", "i+1")])
+def test_states_that_read_each_other_have_the_eigenvalues_of_their_joint_matrix(
+    at, direction, at_
+) -> None:
+    """[[a, b], [-b, a]] has a ± i b, in each channel."""
+    first, second = f"a * s[{at_}] + b * t[{at_}] + W u", f"a * t[{at_}] - b * s[{at_}]"
+    pair = at(
+        PAIR.format(direction=direction, s=first, t=second),
+        d=3,
+        params={"a": np.array([0.5, 0.25, 0.1]), "b": np.array([0.5, 0.3, 0.0])},
+    )
+    (found,) = spectra(pair.system, pair.point)
+    assert found.state == "s and t" and found.fixed and found.values.shape == (1, 1, 6)
+    want = [0.5 + 0.5j, 0.5 - 0.5j, 0.25 + 0.3j, 0.25 - 0.3j, 0.1, 0.1]
+    np.testing.assert_allclose(np.sort_complex(found.values[0, 0]), np.sort_complex(want))
+
+
+def test_a_joint_matrix_has_the_steps_of_its_states_in_order(at) -> None:
+    """t reads the new s: [[a, b], [-b a, a - b²]], of determinant a²."""
+    text = PAIR.format(direction="", s="a * s[i-1] + b * t[i-1] + W u", t="a * t[i-1] - b * s")
+    a, b = 0.5, 0.25
+    pair = at(text, d=1, params={"a": np.full(1, a), "b": np.full(1, b)})
+    (found,) = spectra(pair.system, pair.point)
+    want = np.linalg.eigvals(np.array([[a, b], [-b * a, a - b * b]]))
+    np.testing.assert_allclose(np.sort_complex(found.values[0, 0]), np.sort_complex(want))
+
+
+def test_a_rotation_by_tokens_has_modulus_1_and_their_angle(at) -> None:
+    first = "cos(w) * s[i-1] - sin(w) * t[i-1] + W u"
+    second = "sin(w) * s[i-1] + cos(w) * t[i-1]"
+    pair = at(PAIR.format(direction="", s=first, t=second), d=2)
+    (found,) = spectra(pair.system, pair.point)
+    angles = pair.u() @ pair.param("V").T
+    want = np.concatenate([np.exp(1j * angles), np.exp(-1j * angles)], axis=1)
+    np.testing.assert_allclose(
+        np.sort(np.angle(found.values[:, 0])), np.sort(np.angle(want)), atol=1e-12
+    )
+    np.testing.assert_allclose(np.abs(found.values), 1)
+
+
+def test_states_of_different_axes_are_one_vector(at) -> None:
+    """x' = A x + b z, z' = Σ x / 2 + z / 4: 3 + 1 entries."""
+    mixed = at(
+        """mixer mixed {
+          dims d, n = 3
+          input u : d
+          param w : d -> n
+          param b : n = 0.3
+          state x : n
+          state z
+          x = 0.5 * x[i-1] + b * z[i-1] + w u
+          z = 0.25 * z[i-1] + 0.5 * sum[n](x[i-1])
+          y = sum[n](x) + z
+        }""",
+        d=2,
+    )
+    (found,) = spectra(mixed.system, mixed.point)
+    matrix = np.diag([0.5, 0.5, 0.5, 0.25])
+    matrix[:3, 3], matrix[3, :3] = 0.3, 0.5
+    want = np.linalg.eigvals(matrix)
+    np.testing.assert_allclose(np.sort(found.values[0, 0]), np.sort(want))
+
+
+def test_a_matrix_may_depend_on_an_earlier_state(at) -> None:
+    """Λ = I - k kᵀ / ‖k‖² of keys that a state makes: 0 once in each head, 1 else."""
+    two = at(
+        """mixer two {
+          dims d, heads h = 2, n = d/h, p = d/h
+          input u : d
+          param W_K : d -> h × n; W_V : d -> h × p
+          state z : h × n
+          z = 0.5 * z[i-1] + W_K u
+          k = l2norm[n](z)
+          state S : h × n × p
+          S = S[i-1] - k ⊗ (k · S[i-1]) + k ⊗ (W_V u)
+          y = k · S
+        }""",
+        tokens=3,
+        d=8,
+    )
+    z, matrix = spectra(two.system, two.point)
+    assert z.values.shape == (1, 1, 1) and matrix.values.shape == (3, 2, 4)
+    sizes = np.sort(np.abs(matrix.values))
+    np.testing.assert_allclose(sizes[..., 0], 0, atol=1e-5)
+    np.testing.assert_allclose(sizes[..., 1:], 1, atol=1e-5)
+
+
 def test_normalised_attention_has_the_ratios_of_its_paper_in_its_gauge(at) -> None:
     """η = exp(w u + b): λ_i = exp(w (u_{i-1} - u_i)), and Λ = I in the lowered gauge."""
     attn = at(

@@ -68,3 +68,25 @@ def test_values_without_a_spread_have_a_linear_axis() -> None:
 
 def test_a_map_of_zeros_is_blank() -> None:
     assert "<image" in map_of(np.zeros((2, 2)), "x", "y", "zeros")
+
+
+def test_a_map_of_zeros_has_no_scale_of_colours() -> None:
+    ticks = re.compile(r'id="[^"]*axes_2')
+    assert not ticks.search(map_of(np.zeros((2, 2)), "x", "y", "zeros"))
+    assert ticks.search(map_of(np.ones((2, 2)), "x", "y", "ones"))
+
+
+def test_names_of_bars_and_points_stand_above_the_frame() -> None:
+    full = np.ones(4)
+    drawn_ = (
+        bars({"a": full, "b": full}, (0, 1, 2, 3, 4), "x", "bars"),
+        points({"a": (full, full), "b": (full, 2 * full)}, "x", "y", "points"),
+    )
+    for svg in drawn_:
+        heights = {
+            text: float(y)
+            for x in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+            if (text := "".join(x.itertext()).strip()) and (y := x.get("y"))
+        }
+        names = [heights.pop("a"), heights.pop("b")]
+        assert max(names) < min(heights.values())

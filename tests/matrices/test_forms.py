@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+from dsfc.api.pipeline import load
 from dsfc.expr.json import decode
 from dsfc.matrices.convolution import convolution_form
 from dsfc.matrices.kronecker_form import kronecker_form
@@ -169,3 +170,14 @@ def test_the_text_forms_do_not_load_sympy(tmp_path):
         "assert 'sympy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_matrices_print_as_their_form_and_explicit_ones_as_their_shapes() -> None:
+    gla = load("gla")
+    assert str(gla.matrices()) + "\n" == kronecker_form(gla.system)
+    assert str(gla.matrices("paper")) + "\n" == kronecker_form(gla.system, "paper")
+    explicit = str(gla.matrices(sizes={"d": 3, "n": 2, "p": 2}))
+    assert "d = 3, h = 1, n = 2, p = 2" in explicit
+    assert "Lambda(i): 4 × 4" in explicit and "C(i): 2 × 4" in explicit
+    assert "C(i)" not in str(load("short_convolution").matrices(sizes={}))
+    assert "there are no Λ, B, C, D" in str(load("softmax").matrices(sizes={}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,27 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from dsfc.analysis.point import start
-from dsfc.api.pipeline import load
-from dsfc.report.analyses import eigenvalues, point
+from dsfc.api.locate import Place, shipped_names
+from dsfc.api.pipeline import SpecText, load
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.report.analyses import (
+    eigenvalues,
+    frequency,
+    frequency_together,
+    influences,
+    kernels,
+    memories,
+    memories_together,
+    point,
+)
 from dsfc.report.facts import emitted, identity
 from dsfc.report.facts import spec as spec_of
 from dsfc.report.page import comparison, report
+from dsfc.report.resources import resources
 from dsfc.report.sections import sections
 from dsfc.report.subject import Given, Subject, core, subject
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 
 class Outline(HTMLParser):
@@ -53,6 +68,12 @@ def _read(page: str) -> Outline:
     outline.feed(page)
     assert outline.open == []
     return outline
+
+
+def _written(text: str, **sizes: int) -> Subject:
+    """A text as a subject, of few tokens."""
+    spec = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    return subject(spec.compilation(), Given(sizes, tokens=4))
 
 
 @cache
@@ -101,16 +122,8 @@ def test_trained_parameters_are_analysed_beside_those_of_the_start() -> None:
 
 
 def test_text_of_a_spec_is_no_markup() -> None:
-    from pathlib import Path
-
-    from dsfc.api.locate import Place
-    from dsfc.api.pipeline import SpecText
-    from dsfc.source import Source
-    from dsfc.syntax.parse import parse
-
     spec = 'mixer m "<script>alert(1)</script>" {\n  input u  # <img src=x>\n  y = 2 * u\n}\n'
-    text = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", spec)))
-    found = subject(text.compilation(), Given({}, tokens=3))
+    found = _written(spec)
     shown = identity(found) + spec_of(found) + emitted(found)
     assert "&lt;script" in shown and "<script" not in shown and "<img" not in shown
 
@@ -118,3 +131,89 @@ def test_text_of_a_spec_is_no_markup() -> None:
 def test_the_core_of_a_module_is_its_modes() -> None:
     text = "head\n# --- op ---\nx\n# --- mode: a ---\ny\n# --- reference ---\nz"
     assert core(text) == "# --- mode: a ---\ny\n"
+
+
+@pytest.mark.parametrize("read", ["- b * s[i-1]", "- b * s"])
+def test_states_that_read_each_other_are_reported_with_one_spectrum(read: str) -> None:
+    found = _written(
+        f"""mixer cross {{
+          dims d
+          input u : d
+          param a, b : d unit
+          state s, t : d
+          s = a * s[i-1] + b * t[i-1] + u
+          t = a * t[i-1] {read}
+          y = s
+        }}""",
+        d=2,
+    )
+    assert "Λ of s and t, at the start: the same at every token" in eigenvalues(found)
+    assert "<svg" in frequency(found)
+
+
+def test_a_mixer_with_an_abstract_map_is_refused_where_it_stands() -> None:
+    with pytest.raises(DiagnosticError, match="`phi` is an abstract map") as refused:
+        _subject("separable")
+    (problem,) = refused.value.diagnostics
+    assert problem.code == "E-REPORT" and problem.span.text == "φ"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_spec_has_a_report_or_a_diagnostic(name: str) -> None:
+    try:
+        it = load(name)
+        page = report(subject(it, Given({}, tokens=4)))
+    except DiagnosticError as e:
+        assert all(d.code.startswith("E-") for d in e.diagnostics)
+    else:
+        assert list(_read(page).text)[1:] == list(sections())
+
+
+def test_what_a_claim_proves_of_a_matrix_is_not_left_open() -> None:
+    text = """mixer delta extends qkv {{
+      param w : d -> h
+      state S : h × n × p
+      b = {scale} * sigmoid(w u)
+      x = l2norm[n](k)
+      S = S[i-1] - b * x ⊗ (x · S[i-1]) + b * x ⊗ v
+      y = q · S
+      claim stable
+    }}"""
+    proved, refuted = _written(text.format(scale=1)), _written(text.format(scale=3))
+    assert "≤ 1: its claim `stable` is proved" in identity(proved)
+    assert "norms decide" not in identity(proved) and "norm argument" not in identity(proved)
+    assert "norm argument is needed" in identity(refuted)
+    assert "eigenvalues do not bound" not in influences(proved)
+
+
+def test_a_kernel_of_zeros_is_told_and_not_drawn() -> None:
+    zero = _written(
+        """mixer zero extends qkv {
+          param g : h × p = 0
+          state S : h × n × p
+          S = 0.5 * S[i-1] + k ⊗ (g * v)
+          y = q · S
+        }"""
+    )
+    for section in (memories, kernels, frequency):
+        assert "Φ is 0 at these parameters and tokens, at the start" in section(zero)
+        assert "<svg" not in section(zero) and "low-pass" not in section(zero)
+    assert "<svg" not in influences(zero)
+    assert memories_together([zero]) == frequency_together([zero]) == ""
+
+
+def test_sums_over_pairs_are_not_counted_as_nothing() -> None:
+    pairs = resources(
+        _written(
+            """mixer pairs extends qkv {
+              m = 0.5
+              y = sum[j ≤ i](exp(q · k[j] - m * (i - j)) * v[j])
+            }"""
+        )
+    )
+    assert "not counted: it sums over all tokens so far" in pairs
+    rows = re.findall(r"<tr>.*?</tr>", pairs)
+    modes = [r for r in rows if re.search(r"<t[dh][^>]*>(recurrent|parallel)<", r)]
+    assert len(modes) == 2 and all(r.count("not counted") == 2 for r in modes)
+    assert "not counted" not in resources(_subject("gla"))

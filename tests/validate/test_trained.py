@@ -54,8 +54,16 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.pt").write_bytes(b"no weights")
     torch.save({n: w for n, w in weights.items() if n != "W_1"}, tmp_path / "less.pt")
     torch.save(weights | {"more": torch.zeros(1)}, tmp_path / "more.pt")
-    for file in ("bad.pt", "less.pt", "more.pt", "none.pt"):
-        with pytest.raises(DiagnosticError) as raised:
+    torch.save({"model": weights, "epoch": 3}, tmp_path / "wrapped.pt")
+    files = {
+        "bad.pt": "no file of weights",
+        "less.pt": "not those of the module: they lack W_1",
+        "more.pt": "not those of the module: they have more",
+        "none.pt": "cannot be read",
+        "wrapped.pt": r"save checkpoint\['model'\] by itself",
+    }
+    for file, said in files.items():
+        with pytest.raises(DiagnosticError, match=said) as raised:
             trained(it, tmp_path / file, tmp_path / "module.py")
         assert [d.code for d in raised.value.diagnostics] == ["E-REPORT"]
 
