@@ -174,6 +174,7 @@ def pages() -> Iterator[ModuleType]:
         sys.path.remove(str(EXTENSIONS))
 
 
+@pytest.mark.ci
 def test_the_page_of_a_mixer_and_the_table_of_all_say_why(pages: ModuleType) -> None:
     table = pages.kernels()
     rows = {m[1]: m[0] for m in re.finditer(r"^\| \[(\w+)\].*$", table, re.MULTILINE)}
@@ -229,7 +230,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(2, ci=5)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))
 def test_calls_start_the_kernels_of_the_table(

@@ -14,6 +14,7 @@ from dsfc.api.shipped import shipped_papers
 from dsfc.diagnostics.report import DiagnosticError
 
 
+@pytest.mark.ci
 def test_every_shipped_spec_has_a_line(run: Callable) -> None:
     result = run("list")
     assert result.exit_code == 0

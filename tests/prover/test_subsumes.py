@@ -303,6 +303,7 @@ def test_what_no_functions_of_the_token_do(system: Callable, file: str, a: str, 
     )
 
 
+@pytest.mark.ci
 def test_that_no_function_of_the_token_does_it_says_nothing_of_others(system: Callable) -> None:
     """ISO is one of all functions."""
     left, right = system("members", "shifted"), system("members", "gated")
