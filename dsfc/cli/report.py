@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,7 +143,7 @@ def refuse_existing(out: str | None, name: str, force: bool) -> None:
     from dsfc.diagnostics.file_error import file_error
 
     path = target(out or ".", name)
-    if path.exists() and not force:
+    if os.path.exists(path) and not force:
         raise file_error(path, "already exists; --force replaces it")
 
 
@@ -158,7 +159,7 @@ def write(out: str | None, name: str, text: str, force: bool) -> None:
     from dsfc.diagnostics.render import printable
 
     path = target(out or ".", name)
-    if force and path.exists():
+    if force and os.path.exists(path):
         try:
             files.replace(path, text.encode())
         except OSError as e:
