@@ -28,19 +28,16 @@ from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.expr.evaluate import NamedArray, evaluate
-from dsfc.expr.latex import name as latex_name
 from dsfc.expr.statements import ClaimStatement, Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
-from dsfc.matrices.latex import latex_form
-from dsfc.matrices.notation import Latex
 from dsfc.papers import Paper
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
+from dsfc.report.formulas import definition_rows, matrix_rows, paper_rows
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import System
-from dsfc.transform.gauge import eta_gauge
 
 TOKENS, CHUNKED = 1024, 128
 """Length of the sequence, and tokens of a chunk, that costs are counted for, in a batch of one."""
@@ -50,7 +47,7 @@ _APART = {
     Kind.BASE: "Fragments to extend",
     Kind.MODIFIER: "Fragments to use",
 }
-"""What is no mixer by itself, or none that compiles → its heading."""
+"""Kinds of specs that do not compile by themselves → the heading of their table."""
 
 _STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
 
@@ -201,7 +198,7 @@ def _sections(e: Entry) -> Iterator[str]:
         return
     yield _facts(e)
     yield "## Formula"
-    yield _formula(e.system)
+    yield _aligned(definition_rows(e.system))
     yield _in_print(e)
     yield _spec(e)
     if e.refused:
@@ -265,16 +262,6 @@ def _modes(e: Entry) -> list[str]:
     return [m.name for m in plan.modes if m.legal] + ["step"] * plan.causal
 
 
-def _formula(system: System) -> str:
-    """The definitions as the spec writes them."""
-    notation = Latex()
-    rows = []
-    for d in system.definition:
-        left = latex_name(d.name, "i") if d.value.time or d.update else latex_name(d.name)
-        rows.append(f"{left} &= {notation.expr(d.value)}")
-    return _aligned(rows)
-
-
 def _in_print(e: Entry) -> str:
     """Where the formulas stand in its papers, as far as the spec says so."""
     found = paper_pages.labelled(e.name)
@@ -288,24 +275,16 @@ def _aligned(rows: list[str]) -> str:
 
 
 def _matrices(system: System) -> str:
-    """Λ, B, C and D as LaTeX, and what of it differs in the paper's gauge."""
-    told, rows = _rows_of(latex_form(system))
+    """Λ, B, C and D as LaTeX, and the rows that differ in the paper's gauge."""
+    told, rows = matrix_rows(system)
     parts = [told, _aligned(rows)]
-    if eta_gauge(system)[0] != system:
-        _, paper = _rows_of(latex_form(system, "paper"))
+    if other := paper_rows(system):
         parts += [
             "In the [paper's gauge](../../theory/gauge.md) the state is stored divided by its "
             "normaliser. There",
-            _aligned([row for row in paper if row not in rows]),
+            _aligned(other),
         ]
     return "\n\n".join(p for p in parts if p)
-
-
-def _rows_of(form: str) -> tuple[str, list[str]]:
-    """What a LaTeX form says it is for, and its rows."""
-    comment, _, *rows, _ = form.rstrip().split("\n")
-    per = comment.partition(", for each ")[2]
-    return (f"For each {per}:" if per else ""), [r.strip().removesuffix(" \\\\") for r in rows]
 
 
 def _spectrum(e: Entry) -> str:
@@ -314,7 +293,7 @@ def _spectrum(e: Entry) -> str:
         kept = "every token" if e.it.structure.sums else "the last tokens"
         return f"It has no state, so no Λ: it keeps {kept}."
     parts = [
-        f"Eigenvalues of Λ of the emitted module, its parameters as drawn, "
+        f"Eigenvalues of Λ, with parameters drawn as the module draws them, on "
         f"{spectrum.TOKENS} standard normal tokens, {_at(e)}."
     ]
     for shown, states in _grouped(e.spectra):

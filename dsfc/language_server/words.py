@@ -1,4 +1,4 @@
-"""What the keywords and operators mean, one line each, and the letters and signs by their names."""
+"""Meanings of keywords and operators, one line each, and letters and signs by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from dsfc.diagnostics.report import DiagnosticError, Reporter
 from dsfc.language_server.document import Document
 from dsfc.source import Source, Span
-from dsfc.syntax.letters import GREEK
+from dsfc.syntax.letters import GREEK, SIGNS
 from dsfc.syntax.lex import legal_tokens
 
 _OUTER = "outer product: the axes of both sides, which may share `heads` axes only"
@@ -73,8 +73,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 BACKSLASH: Mapping[str, str] = MappingProxyType(
     {
         **{name: letter for letter, name in GREEK.items() if name not in ("sum", "prod")},
-        **{"Sigma": "Σ", "Pi": "Π", "sum": "Σ", "prod": "Π"},
-        **{"otimes": "⊗", "cdot": "·", "times": "×", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥"},
+        **SIGNS,
+        **{"times": "×", "Sigma": "Σ", "Pi": "Π", "sum": "Σ", "prod": "Π"},
     }
 )
 """The name of a letter or sign in LaTeX, without its backslash, and the letter or sign."""

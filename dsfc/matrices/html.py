@@ -1,9 +1,9 @@
-"""Matrices as a notebook shows them, in LaTeX, which notebooks set."""
+"""Matrices as notebooks and terminals show them: Markdown with LaTeX, and plain text."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dsfc.matrices.latex import equations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WIDEST = 12
 """Most rows and columns of a matrix that is shown entry by entry."""
+_LATEX = {"Lambda": "\\Lambda_1", "B": "B_1", "C": "C_1", "D": "D_1"}
 
 
 def markdown(matrices: Matrices) -> str:
@@ -26,14 +27,8 @@ def markdown(matrices: Matrices) -> str:
         return f"{head}\n\n$$\n\\begin{{split}}\n{body}\n\\end{{split}}\n$$"
     if not matrices.parts:
         return f"{head}: nothing in its output is linear, so there is no Λ, B, C, D"
-    sizes = ", ".join(f"{a.name} = {n}" for a, n in matrices.setting.sizes.items())
-    first = next(iter(matrices.explicit_parts.values()))
-    values = {"\\Lambda_1": first.Lambda(1), "B_1": first.B(1)}
-    for lag in first.lags:
-        values["C_1" if len(first.lags) == 1 else f"C_1^{{({lag})}}"] = first.C(1, lag)
-    values["D_1"] = first.D(1)
-    rows = [_matrix(name, value) for name, value in values.items()]
-    return f"{head}, {sizes}\n\n" + "\n\n".join(rows)
+    rows = [_matrix(_LATEX[x] + (lag and f"^{{({lag})}}"), m) for x, lag, m in _first(matrices)]
+    return "\n\n".join((f"{head}, {_sizes(matrices)}", *rows))
 
 
 def shapes(matrices: Matrices) -> str:
@@ -42,18 +37,26 @@ def shapes(matrices: Matrices) -> str:
     Args:
         matrices: the matrices, explicit ones.
     """
-    assert matrices.setting is not None
-    sizes = ", ".join(f"{a.name} = {n}" for a, n in matrices.setting.sizes.items())
-    head = f"{matrices.system.name}: explicit matrices, {matrices.gauge} gauge, {sizes}"
+    head = f"{matrices.system.name}: explicit matrices, {matrices.gauge} gauge, {_sizes(matrices)}"
     if not matrices.parts:
         return f"{head}\n\nNothing in the output is linear: there are no Λ, B, C, D."
-    first = next(iter(matrices.explicit_parts.values()))
-    known = {"Lambda(i)": first.Lambda(1), "B(i)": first.B(1)}
-    for lag in first.lags:
-        known["C(i)" if len(first.lags) == 1 else f"C(i) of lag {lag}"] = first.C(1, lag)
-    known["D(i)"] = first.D(1)
-    rows = (f"  {name}: {' × '.join(map(str, m.shape))}" for name, m in known.items())
+    rows = (
+        f"  {letter}(i){lag and f' of lag {lag}'}: {' × '.join(map(str, m.shape))}"
+        for letter, lag, m in _first(matrices)
+    )
     return "\n".join((head, "", *rows))
+
+
+def _sizes(matrices: Matrices) -> str:
+    assert matrices.setting is not None
+    return ", ".join(f"{a.name} = {n}" for a, n in matrices.setting.sizes.items())
+
+
+def _first(matrices: Matrices) -> list[tuple[str, str, Any]]:
+    """The matrices of token 1 of the first part: letter, lag where there are several, value."""
+    first = next(iter(matrices.explicit_parts.values()))
+    reads = [("C", str(n) * (len(first.lags) > 1), first.C(1, n)) for n in first.lags]
+    return [("Lambda", "", first.Lambda(1)), ("B", "", first.B(1)), *reads, ("D", "", first.D(1))]
 
 
 def _matrix(name: str, value: object) -> str:

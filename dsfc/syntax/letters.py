@@ -78,16 +78,18 @@ _ADVICE: dict[str, str] = {
     "_": "; a name starts with a letter",
     "\\": "; commands of LaTeX are not read",
 }
+SIGNS = {"otimes": "⊗", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥"}
+"""Commands of LaTeX, without their backslash → the signs of the language that they name."""
 _LATEX: dict[str, str] = {
+    **SIGNS,
     **{
         "sum": "sum[j ≤ i](…)",
         "prod": "prod[j < l ≤ i](…)",
         "frac": "(…) / (…)",
         "sqrt": "sqrt(…)",
     },
-    **{"cdot": "·", "langle": "q · k", "rangle": "q · k", "odot": "*", "circ": "*", "ast": "*"},
-    **{"otimes": "⊗", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "in": ":", "to": "->"},
-    **{"rightarrow": "->", "mapsto": "->", "sigma": "sigmoid(…)"},
+    **{"langle": "q · k", "rangle": "q · k", "odot": "*", "circ": "*", "ast": "*", "in": ":"},
+    **{"to": "->", "rightarrow": "->", "mapsto": "->", "sigma": "sigmoid(…)"},
     **{word: word for word in ("exp", "log", "tanh", "max", "min", "sin", "cos")},
     **{name: letter for letter, name in GREEK.items() if name not in ("sum", "prod", "sigma")},
 }

@@ -74,7 +74,7 @@ from dsfc.trusted.rules.product_terms import (
 )
 
 ROUNDS = 4
-"""How often what became simpler is looked at again."""
+"""Rounds in which definitions that became simpler are looked at again."""
 
 
 def simplified(claim: Claim) -> Claim:
@@ -304,13 +304,7 @@ def _abs(known: Known, x: Expr) -> Expr | None:
     return neg(x) if known(neg(x)) else None
 
 
-def _relu(known: Known, x: Expr) -> Expr | None:
-    if known(x):
-        return x
-    return ZERO if known(neg(x)) else None
-
-
-def _max(known: Known, x: Expr, y: Expr) -> Expr | None:
+def _max(known: Known, x: Expr, y: Expr = ZERO) -> Expr | None:
     if known(sub(x, y)):
         return x
     return y if known(sub(y, x)) else None
@@ -324,7 +318,7 @@ def _min(known: Known, x: Expr, y: Expr) -> Expr | None:
 
 _BY_SIGN: Mapping[str, Callable[..., Expr | None]] = {
     "abs": _abs,
-    "relu": _relu,
+    "relu": _max,
     "max": _max,
     "min": _min,
 }
