@@ -21,7 +21,7 @@ NAMES = {"s4d": "S4D", "lru": "LRU", "rg_lru": "RG-LRU of Griffin"}
 """Mixers whose spectra are drawn."""
 
 WIDTH, HEIGHT, HEAD, GAP = 800, 252, 26, 20
-"""Of the picture, of its titles, and between two spectra, in its units."""
+"""Width and height of the picture, height of its titles, room between spectra, in its units."""
 
 
 def style() -> str:

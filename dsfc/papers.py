@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 OTHERS = "et al."
-"""What stands behind the last author of a list that goes on."""
+"""The words behind the last author of a list that goes on."""
 
 
 YEARS = range(1600, 3000)
@@ -104,7 +104,7 @@ class Paper:
 
     @property
     def short(self) -> str:
-        """How a text refers to it: `Gu and Dao 2023`, `Yang et al. 2024`."""
+        """The reference in a text: `Gu and Dao 2023`, `Yang et al. 2024`."""
         if self.others or len(self.authors) > 2:
             return f"{self.authors[0]} {OTHERS} {self.year}"
         return f"{' and '.join(self.authors)} {self.year}"

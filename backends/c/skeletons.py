@@ -181,7 +181,7 @@ def _as_convolution(s: Skeleton, forward: str, backward: str, each: str) -> Nati
 
 
 def _family(s: Skeleton) -> Callable[[Skeleton, str, str, str], NativeSkeleton] | None:
-    """What builds the kernels of a scan, of three names; None where it has none."""
+    """The builder of a scan's kernels, which takes their three names; None where it has none."""
     if chunkwise.has_chunks(s.scan):
         return _in_chunks
     if tokens.has_tokens(s.scan, s.adjoint, knows):

@@ -276,13 +276,13 @@ class LayerText:
 
     @property
     def token(self) -> list[str]:
-        """What its docstring says of the inputs."""
+        """The inputs of `step`, for its docstring."""
         pairs = zip(self.signature.inputs, self.plan.inputs, strict=True)
         return [f"{i.name}: `{layout(('B',), t.axes)}`." for i, t in pairs]
 
     @property
     def step_returns(self) -> str:
-        """What its docstring says of the result."""
+        """The result of `step`, for its docstring."""
         output = self.signature.output
         shape = layout(("B",), self.plan.array(self.plan.output).axes)
         return f"{output.name}, `{shape}`, and the state after the token."
@@ -314,7 +314,7 @@ class LayerText:
 
     @property
     def steps_returns(self) -> str:
-        """What its docstring says of the result."""
+        """The result of `step_k`, for its docstring."""
         output = self.signature.output
         return f"{output.name}, {output.meaning}, and the states."
 

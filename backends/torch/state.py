@@ -37,13 +37,13 @@ class StateText:
 
     @property
     def growing(self) -> str:
-        """The same as items of a tuple."""
+        """The names of the tensors that keep every token, as items of a tuple."""
         comma = "," if len(self.grows) == 1 else ""
         return ", ".join(f'"{name}"' for name in self.grows) + comma
 
     @property
     def growing_argument(self) -> str:
-        """What names them to a function that takes states after each of some tokens."""
+        """The last argument of functions of `States`: the names of what grows, or nothing."""
         return ", GROWING" if self.grows else ""
 
     @property

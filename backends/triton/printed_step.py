@@ -94,7 +94,7 @@ class PrintedStep:
         return wrapped(call, self._given_to(kernel), "", "    ")
 
     def _given_to(self, kernel: Kernel) -> list[str]:
-        """What the function that starts a kernel takes."""
+        """The arguments of the function that starts a kernel."""
         return [*self.plain.leaves, *(["in_place"] if kernel is self.kernel else [])]
 
     def run_sequence(self) -> str:

@@ -1,4 +1,4 @@
-"""What papers print and what is meant: the errata that the tests decide, as a page and by mixer."""
+"""Errata of papers, from the data of the tests: a page of all, and those of one mixer."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Erratum:
 
     @property
     def said(self) -> str:
-        """What is printed and what is right, in a sentence that begins with its subject."""
+        """The erratum in a sentence: the subject, what is printed of it, and what is right."""
         printed, right = self.row["says"]
         about = self.row["about"]
         return f"{about[0].upper()}{about[1:]}: printed is *{printed}*; right is *{right}*."
 
     @property
     def shown(self) -> str:
-        """How it is shown."""
+        """How the erratum is shown."""
         row = {**self.row, "anchor": str(self.row.get("code", "")).lower()}
         return _SHOWN[row["lane"]].format(**row)
 

@@ -1,4 +1,7 @@
-"""Pictures of spectra as SVG text: the colours follow the page, and nothing is loaded."""
+"""Pictures of spectra as SVG text, by no library: the playground draws them in a browser, too.
+
+The colours follow the page, and nothing is loaded.
+"""
 
 from __future__ import annotations
 

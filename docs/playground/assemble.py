@@ -58,7 +58,7 @@ def main(out: Path, wheel: Path) -> None:
 
 
 def _locked(out: Path) -> dict[str, dict[str, object]]:
-    """What Pyodide says of itself and of the packages that are built for it."""
+    """Pyodide's lock file: itself, and the packages that are built for it."""
     file = out / "npm" / "node_modules" / "pyodide" / "pyodide-lock.json"
     locked: dict[str, dict[str, object]] = json.loads(file.read_text(encoding="utf-8"))
     return locked

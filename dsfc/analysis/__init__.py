@@ -1,4 +1,4 @@
-"""What a mixer does, in numbers: at given sizes, parameters and tokens.
+"""Analyses of a mixer in numbers, at given sizes, parameters and tokens.
 
 | file           | what it computes                                                     |
 |----------------|----------------------------------------------------------------------|

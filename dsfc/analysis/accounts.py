@@ -1,4 +1,4 @@
-"""What a mixer costs: multiply-adds, numbers moved, its state beside a cache of keys and values.
+"""The costs of a mixer: multiply-adds, numbers moved, its state beside a cache of keys and values.
 
 Multiply-adds (MACs) of a token are those of linear maps, counted map by map from the System, and
 those of its scans, which the backend counts for each mode. Numbers moved are those of torch's
@@ -57,7 +57,7 @@ class ModeAccount:
 
 @dataclass(frozen=True)
 class Account:
-    """What a mixer costs at some sizes, in one sequence.
+    """The costs of a mixer at some sizes, in one sequence.
 
     Attributes:
         sizes: of all axes, by name.

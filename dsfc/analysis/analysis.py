@@ -62,7 +62,7 @@ class Frequency:
 
 @dataclass(frozen=True)
 class Analyses:
-    """What was computed at one point; a text in the place of a value says why there is none.
+    """The analyses at one point; a text in the place of a value says why there is none.
 
     Attributes:
         point: sizes, parameters, tokens.

@@ -43,7 +43,7 @@ class Response:
 
     @property
     def low_pass(self) -> bool:
-        """Whether no gain of those looked at is above that at θ = 0."""
+        """Whether no computed gain is above that at θ = 0."""
         return bool((self.gains <= self.gains[0] * (1 + CLOSE)).all())
 
     @property

@@ -19,7 +19,7 @@ from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 
 MISSING = "A picture needs matplotlib: pip install 'dsfc[report]'."
-"""What stands in the place of a picture."""
+"""The sentence in the place of a picture, where nothing draws one."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Smoothing:
-    """What is measured of one state.
+    """The measurements of one state.
 
     Attributes:
         state: its name.
@@ -167,7 +167,7 @@ def _expanded(
 
 
 def _drives(system: System, block: Block, point: Point) -> Array:
-    """What enters a state at each token, `[T, *axes]`."""
+    """The drives of a state at each token, `[T, *axes]`."""
     asked = replace(
         system,
         stages=tuple(

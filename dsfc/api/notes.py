@@ -1,4 +1,4 @@
-"""What is right and may not be meant: notes about one mixer, none of them an error."""
+"""Notes about one mixer: text that is right and may not be meant. None is an error."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _mixers(spec: ast.Spec) -> Iterator[ast.MixerUnit]:
 
 
 def _named(item: ast.Item) -> tuple[ast.Ident, ...]:
-    """What an item of a mixer names for others to read."""
+    """The names that an item of a mixer defines."""
     if isinstance(item, ast.Decl) and item.kind in (ast.DeclKind.PARAM, ast.DeclKind.BUFFER):
         return item.names
     return (item.name,) if isinstance(item, ast.Def) else ()

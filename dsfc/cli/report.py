@@ -178,7 +178,7 @@ def _given(
     data: Path | None,
     atlas: Path | None,
 ) -> Given:
-    """What the options give beside the spec."""
+    """The weights and the inputs that options give beside the spec."""
     from dsfc.analysis.analysis import TOKENS
     from dsfc.report.subject import Given
 

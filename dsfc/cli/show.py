@@ -144,7 +144,7 @@ def _overview(compilation: Compilation, gauge: str) -> str:
 
 
 def _legend(matrices: str) -> str:
-    """What the signs of matrices mean, of those that occur."""
+    """Meanings of the signs that occur in matrices."""
     signs = {
         "I_": "I_n is the identity of size n",
         "⊗": "⊗ is the Kronecker product",

@@ -89,7 +89,7 @@ class Probe(Protocol):
 
 
 class ModeCost(Protocol):
-    """What a mode of a plan costs as torch's operators, as expressions over sizes."""
+    """The cost of a mode of a plan as torch's operators, in expressions over sizes."""
 
     @property
     def mode(self) -> str:

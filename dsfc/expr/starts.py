@@ -1,4 +1,4 @@
-"""What a parameter starts from: the initialiser of the spec, or one that trains without any."""
+"""Initialisers of parameters: that of the spec, or one that trains where the spec has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every word of a text is, for editors that colour by meaning.
+"""The kind of every word of a text, for editors that colour by meaning.
 
 Keywords, operators and numbers are the tokens of the parser, so they are known in a text with
 mistakes too. What a name stands for says the mixer around it, as far as that can be read.
@@ -25,7 +25,7 @@ from dsfc.syntax.textmate import OPERATOR, SCOPES, UNITS
 
 
 class Role(Enum):
-    """What a word is; the value is the protocol's word for it."""
+    """The kind of a word; the value is the protocol's word for it."""
 
     COMMENT = "comment"
     STRING = "string"
@@ -42,7 +42,7 @@ class Role(Enum):
 
 
 class Mark(Enum):
-    """What else is known of a word; the value is the protocol's word for it."""
+    """A modifier of a word; the value is the protocol's word for it."""
 
     INTRODUCED = "definition"
     FIXED = "readonly"

@@ -1,4 +1,4 @@
-"""What can be read of a text that has mistakes of writing, mixer by mixer.
+"""The parts of a text that can be read although it has mistakes of writing, mixer by mixer.
 
 A text is cut before each header. What cannot be parsed in a piece is left empty, so a mistake takes
 its own line from the tree and nothing else; a brace that is missing takes none.
@@ -152,7 +152,7 @@ def _wrong(lines: list[str], number: int, column: int) -> set[int]:
 
 @cache
 def _item() -> re.Pattern[str]:
-    """What an item begins with: a keyword, or a name with what it is defined by."""
+    """The beginning of an item: a keyword, or a name with what it is defined by."""
     words = "|".join(sorted(word for kind in KEYWORDS for word in reserved(kind)))
     return re.compile(rf"\s*(?:(?:{words})\b|\w+'?\s*(?:\([\w, ]*\)\s*)?=(?!=))")
 

@@ -14,7 +14,7 @@ from dsfc.syntax.format import format_header, format_item
 
 
 class SymbolKind(Enum):
-    """What a line of the outline is."""
+    """The kind of a line of the outline."""
 
     MIXER = "mixer"
     MODIFIER = "modifier"

@@ -144,7 +144,7 @@ _OVER_TOKENS = {
     "softmax": "over tokens `sum[j ≤ i](exp(s) * v[j]) / sum[j ≤ i](exp(s))`",
     "mean": "a mean over tokens is `sum[j ≤ i](x[j]) / sum[j ≤ i](1)`",
 }
-"""What runs along an axis, and how it is written over tokens."""
+"""Functions that run along an axis → how each is written over tokens."""
 _TYPE_NAMES = ("float", "real", "int", "tensor", "float32", "double")
 _TYPES = "a shape names axes; values are real, or `complex` by a flag"
 

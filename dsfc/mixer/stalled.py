@@ -36,7 +36,7 @@ _SINGULAR = frozenset({"log", "sqrt"})
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What a value may be while some parameters are 0.
+    """The values that an expression may have while some parameters are 0.
 
     Attributes:
         alive: whether it may differ from 0.

@@ -1,4 +1,4 @@
-"""What to say of a name that nothing defines: what was meant, or how to declare it."""
+"""Messages about names that nothing defines: the name that was meant, or how to declare it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What polynomials in generators are at a token of zeros, where maps vanish. Nothing is trusted."""
+"""Polynomials in generators at a token of zeros, where maps vanish. Nothing here is trusted."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def maps_as_named(claim: Claim) -> Iterator[Claim]:
 
 
 class _Search:
-    """What a map of b may be."""
+    """The values tried for a map of b."""
 
     def __init__(self, claim: Claim) -> None:
         self.sizes = dict(claim.sizes)

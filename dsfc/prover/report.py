@@ -277,7 +277,7 @@ def shown(accepted: Accepted) -> list[str]:
 
 
 def _assumed(what: Assumption) -> str:
-    """What is assumed, as a spec writes it."""
+    """An assumption as a spec writes it."""
     compared = f"{text(what.left)} {what.relation} {text(what.right)}"
     over = f" for {what.earlier} {'<=' if what.own else '<'} i" if what.earlier else ""
     return compared + over

@@ -340,10 +340,10 @@ def _sized(claim: Claim) -> Iterator[Claim]:
 
 
 Search = Callable[[Claim], Iterator[Claim]]
-"""What looks for values, and yields claims with those that may do."""
+"""A search for values, which yields claims with those that may do."""
 
 FIRST: tuple[Search, ...] = (modal, filters, _as_they_are, maps_as_named, factored_map)
-"""What is looked for before it is asked whether short sequences exclude a case."""
+"""Searches that come before short sequences are tried to exclude a case."""
 
 LATER: tuple[Search, ...] = (_by_matching, _by_equations)
-"""What is looked for after that."""
+"""Searches that come after that."""

@@ -146,7 +146,7 @@ def kernels(s: Subject) -> str:
 
 
 def _part(a: Analyses) -> str:
-    """Which part of the output Φ is of, where that is not all of it."""
+    """The part of the output that Φ is of, where that is not all of it."""
     if isinstance(a.kernel, str) or a.kernel.part == "y":
         return ""
     return f", of the linear part {a.kernel.part}"

@@ -1,4 +1,4 @@
-"""What is known of a mixer without a number: what it is, its text, its claims, its relatives."""
+"""Facts about a mixer that no number is computed for: identity, text, claims, relatives."""
 
 from __future__ import annotations
 

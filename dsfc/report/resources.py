@@ -1,4 +1,4 @@
-"""What a mixer costs, as HTML."""
+"""The costs of a mixer, as HTML."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _memory(name: str, a: Account) -> str:
 
 
 def _calls(c: Compiled) -> str:
-    """Which calls run in kernels."""
+    """The calls that run in kernels."""
     said: dict[tuple[str, str, str], list[str]] = {}
     for title, covered in c.coverage.items():
         for call in covered.calls:

@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Compiled:
-    """What is known of a mixer that compiles.
+    """A mixer that compiles, with all that its report needs.
 
     Attributes:
         modes: its legal modes, and `step` where tokens can come one by one.
@@ -73,7 +73,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Given:
-    """What a user gives of a mixer beside its spec.
+    """The module, weights and inputs that a user gives beside a spec.
 
     Attributes:
         sizes: sizes by name of the axis.

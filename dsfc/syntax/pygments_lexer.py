@@ -66,7 +66,7 @@ def _token(scope: str) -> Token:
 def _groups(
     kinds: dict[int, Token],
 ) -> Callable[..., Iterator[tuple[int, Token, str]]]:
-    """What Pygments calls on a match: the groups with their tokens, blanks between them."""
+    """A callback of Pygments for a match: the groups with their tokens, blanks between them."""
 
     def pieces(
         lexer: DsfLexer, match: re.Match[str], context: object = None

@@ -20,7 +20,7 @@ from dsfc.validate.weights import Called, Unfit, Weights, sizes_of
 
 @dataclass(frozen=True)
 class Trained:
-    """What trained weights say of a mixer.
+    """A mixer with trained weights.
 
     Attributes:
         sizes: of the axes that they have, by name.

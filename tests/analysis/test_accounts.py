@@ -1,4 +1,4 @@
-"""What a mixer costs, counted by hand."""
+"""The costs of mixers are those counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show: values with pictures, and text where no library draws."""
+"""Notebooks show values with pictures, and text where no library draws."""
 
 from __future__ import annotations
 

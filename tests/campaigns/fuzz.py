@@ -206,7 +206,7 @@ def _edited(text: str, requests: list[tuple[str, int, int, str]]) -> tuple[str, 
 
 
 def _show(it: Document, at: int, to: int) -> None:
-    """What an editor shows of a text, whatever is wrong with it: all of it lies in the text."""
+    """All that an editor shows of a text, whatever is wrong with it, lies in the text."""
     words = [word.span for word in highlight(it)]
     assert all(a.end <= b.start for a, b in pairwise(words))
     assert all("\n" not in span.text for span in words)

@@ -30,7 +30,7 @@ def wrong_text(mistake: dict[str, Any]) -> str:
 
 @cache
 def findings(text: str) -> tuple[tuple[Diagnostic, ...], Checked | None]:
-    """What `dsfc check` says of a text."""
+    """The output of `dsfc check` for a text."""
     place = Place(Path("mine.dsf"))
     try:
         found = checked(SpecText(place, parse(Source("mine.dsf", text))), "mine.dsf")

@@ -1,4 +1,4 @@
-"""What the page asks of the compiler, asked here: the answers are those of the command line."""
+"""The answers that the page gets from the compiler are those of the command line."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _overwrite(state: Any, following: Sequence[Tensor]) -> Any:
 
 
 def _state_at(states: Any, tokens: int, grows: Sequence[str] = ()) -> Any:
-    """What `States.at` returns; `grows` names the tensors that keep every token."""
+    """Returns one state of several, for `States.at`; `grows` names tensors that keep all tokens."""
     if not 0 <= tokens <= states.count:
         raise ValueError(f"tokens must be from 0 to {states.count}, got {tokens}")
     if tokens == 0:
@@ -88,7 +88,7 @@ def _state_at(states: Any, tokens: int, grows: Sequence[str] = ()) -> Any:
 
 
 def _state_of_rows(states: Any, tokens: Tensor, grows: Sequence[str] = ()) -> Any:
-    """What `States.select` returns; `grows` names the tensors that keep every token."""
+    """Returns a state by rows, for `States.select`; `grows` names tensors that keep all tokens."""
     if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         raise TypeError(f"tokens are {tokens.dtype}, want whole numbers")
     names = [x.name for x in fields(states.before)]

@@ -1,4 +1,4 @@
-"""What the page asks of the compiler in the browser: each question is a function of JSON values."""
+"""The questions of the page to the compiler in the browser, each a function of JSON values."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from dsfc.trusted.rules.test_sequences import check_sequences
 from dsfc.trusted.witness import Gap
 
 Rule = Callable[[Claim, Any], Gap | None]
-"""What checks the proof of a claim; raises `Rejected` where the proof does not show it.
+"""A check of the proof of a claim; it raises `Rejected` where the proof does not show the claim.
 
 It returns the two values that a point of difference shows.
 """

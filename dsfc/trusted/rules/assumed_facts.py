@@ -1,4 +1,4 @@
-"""What is known where something is assumed, in the forms that definitions are simplified by.
+"""Facts that assumptions give, in the forms that definitions are simplified by.
 
 Each is one of every token and index: a product that is a sum of others, a real value that is at
 least 0, or a product over two tokens that is 0 for every earlier one.

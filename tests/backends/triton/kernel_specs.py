@@ -86,7 +86,7 @@ EVERY += tuple((s, "bf16", t) for s in ("s4d", "s4d:64", "mega_ema") for t in TA
 EVERY += tuple((s, "fp32", t) for s in ("s4d", "mega_ema") for t in ("sm_90", "gfx942"))
 EVERY += (("dlr_prod", "bf16", "sm_90"), ("dlr_prod", "bf16", "gfx942"))
 DECODED = "@step"
-"""What a name ends with of which the kernels of one token and of some are compiled."""
+"""The end of the name of a spec whose kernels of one token and of some are compiled."""
 EVERY += tuple(
     (f"{s}{DECODED}", "bf16", t)
     for s in ("retnet", *PRINTED[:1], *PRINTED[2:], "s4d")

@@ -1,4 +1,4 @@
-"""What a claim assumes: certificates that show it, and forged ones."""
+"""Certificates of claims that assume something are accepted, and forged ones are not."""
 
 from __future__ import annotations
 
