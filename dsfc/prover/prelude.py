@@ -175,6 +175,8 @@ NEEDED: Mapping[str, str] = {
         "def raised(x, k):\n"
         "    if k == num(1, 2):\n"
         "        return sqrt(x)\n"
+        "    if x == num(0) and k.is_real and k.re.low > 0:\n"
+        "        return x\n"
         "    return exp(k * log(x)) if whole(k) is None else power(x, whole(k))\n"
     ),
     "minimum": "def minimum(x, y):\n    return -maximum(-x, -y)\n",

@@ -13,11 +13,12 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.max_plus import LOWEST
 from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST, TIME
-from dsfc.expr.tree import Axis, Bound, Expr, Now, Prim, Ref
+from dsfc.expr.tree import Axis, Bound, Expr, Field, Now, Pow, Prim, Ref
 from dsfc.system.ir import Definition, System
 from dsfc.trusted import balls
-from dsfc.trusted.balls import Complex, NotDefined, Real, real
+from dsfc.trusted.balls import Complex, NotDefined, Real, Undefined, real
 from dsfc.trusted.entries import Entries, Index, Obstacle
+from dsfc.trusted.symbols import BRANCHED
 
 Values = Mapping[str, tuple[Complex, ...]]
 """Name → entries in the order of the stored array; inputs one token after the other."""
@@ -79,6 +80,16 @@ class Execution(Entries[Complex]):
         return self._values[key]
 
     # --- the domain -------------------------------------------------------------------------------
+
+    def _value(self, e: Expr, at: Index) -> Complex:
+        """The entry of an expression; a complex function has another domain than the real one."""
+        try:
+            return super()._value(e, at)
+        except Undefined as why:
+            branched = isinstance(e, Pow) or (isinstance(e, Prim) and e.name in BRANCHED)
+            if e.field is Field.COMPLEX and branched:
+                raise NotDefined(f"{why}, unless as a complex number") from None
+            raise
 
     def memo_key(self) -> object:
         """Returns the token, and those of the enclosing sums."""
@@ -153,6 +164,8 @@ class Execution(Entries[Complex]):
             for _ in range(abs(int(whole))):
                 out = out * base
             return out if whole >= 0 else exact(1) / out
+        if base == ZERO and exponent.is_real and exponent.re.low > 0:
+            return ZERO
         if exponent == exact(Fraction(1, 2)):
             return Complex(balls.sqrt(_only(base)), real(0))
         if base.is_real and exponent.is_real:

@@ -4,7 +4,8 @@
     |z|          a generator r with r² = z z̄, or the exponential of a real part
     relu x       (x + |x|) / 2
     max(x, y)    (x + y + |x - y|) / 2;  min(x, y) with the other sign
-    sign x       Π sign(factor), where signs that are known are 1 or -1, and an even power is one
+    sign x       Π sign(factor), where signs that are known are 1 or -1, and of a real factor an
+                 even power is one; that of a complex one is z / |z|
     √x           Π √factor over factors that are not negative, |g| for g², and the root of the rest
 
 A factor that is not negative comes out of a root of whatever is left: with the complex root of a
@@ -76,7 +77,7 @@ def _size(s: Symbols, p: Polynomial) -> Quotient:
 
 
 def sign(s: Symbols, q: Quotient) -> Quotient:
-    """Returns the sign of a real value: 1, 0 or -1."""
+    """Returns the sign of a value: 1, 0 or -1 of a real one, and z / |z| of a complex one."""
     if not q.num:
         return ZERO
     c, parts = factors(q)
@@ -86,8 +87,9 @@ def sign(s: Symbols, q: Quotient) -> Quotient:
         if s.positive(-part):
             out = -out if exponent % 2 else out
         elif not s.positive(part):
-            known = s.opaque("sign", (part,), real=True, positive=False)
-            out = out * known.power(1 if exponent % 2 else 2)
+            real = not part - s.conjugate(part)
+            known = s.opaque("sign", (part,), real, positive=False)
+            out = out * known.power(exponent if not real else 1 if exponent % 2 else 2)
     return out
 
 

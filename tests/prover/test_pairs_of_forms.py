@@ -116,6 +116,8 @@ PAIRS = [
     Pair("", "sign(u) * abs(u)", "u", SAME, Unknown),
     Pair("", "sign(u) * sign(u) * u + abs(u) * sign(-u)", "0 * u", SAME, Unknown),
     Pair("", "sign(-u)", "-sign(u)", SAME),
+    Pair(Z, "Re(sign(z^2)) * u", "Re(sign(z)^2) * u", SAME),
+    Pair(Z, "Re(sign(z^2)) * u", "Re(sign(z))^2 * u", APART, Unknown),
     Pair(a_("positive"), "max(a * u, 0)", "a * relu(u)", SAME),
     Pair(a_(""), "max(a * u, 0)", "a * relu(u)", APART),
     Pair("", "elu(u)", "max(u, 0) + exp(min(u, 0)) - 1", SAME, Unknown),

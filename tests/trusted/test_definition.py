@@ -17,7 +17,7 @@ from dsfc.mixer.ir import Mixer
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
-from dsfc.trusted.balls import Complex, NotDefined, Real
+from dsfc.trusted.balls import Complex, NotDefined, Real, Undefined
 from dsfc.trusted.definition import POWER_LIMIT, Execution
 from dsfc.trusted.entries import Obstacle
 
@@ -140,6 +140,21 @@ def test_a_power_is_exact_up_to_a_bound() -> None:
         with pytest.raises(NotDefined, match="too large"):
             at.power(two, exact(exponent + (1 if exponent > 0 else -1)))
     assert at.power(exact(9), half) == exact(3)
+    assert at.power(exact(0), exact(0.3)) == at.power(exact(0), half) == exact(0)
+    with pytest.raises(Undefined):
+        at.power(exact(0), exact(-0.3))
     for base, exponent in ((exact(1j), half), (two, exact(1j)), (exact(1j), exact(0.3))):
         with pytest.raises(Obstacle):
             at.power(base, exponent)
+
+
+@pytest.mark.parametrize("function", ["sqrt", "log", "log1p", "power"])
+def test_a_complex_function_may_have_a_value_where_a_real_one_has_none(function: str) -> None:
+    """√-2 is i √2 where the argument is declared complex."""
+    for number, error in (("cplx(q, 0)", "unless as a complex"), ("q", "negative|positive")):
+        applied = f"{number}^0.5" if function == "power" else f"{function}({number})"
+        text = f"mixer m {{ input q\n y = abs({applied}) }}"
+        system = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation().system
+        with pytest.raises(NotDefined, match=error) as raised:
+            Execution(system, {}, 1, {"q": (exact(-2),)}).output()
+        assert isinstance(raised.value, Undefined) == (number == "q")

@@ -351,6 +351,17 @@ def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
     assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
 
 
+def test_the_sign_of_a_complex_value_is_complex() -> None:
+    s = Symbols()
+    z = s.leaf("z[]", real=False)
+    sign = s.primitive("sign", (z,), Field.COMPLEX)
+    assert sign - s.conjugate(sign)
+    for power in (2, 3, -1):
+        assert not s.primitive("sign", (z.power(power),), Field.COMPLEX) - sign.power(power)
+    real = s.primitive("sign", (z + s.conjugate(z),), Field.REAL)
+    assert not real - s.conjugate(real)
+
+
 def test_what_is_real_has_no_conjugate_of_its_own() -> None:
     s = Symbols()
     _, x, _, _, _ = of(s)
