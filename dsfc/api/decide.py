@@ -10,7 +10,7 @@ from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
 from dsfc.current_search import unheard
 from dsfc.derive.derive import derive
-from dsfc.diagnostics.catalogue import ClaimForm
+from dsfc.diagnostics.catalogue import ClaimForm, Limit
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
@@ -92,7 +92,12 @@ def equivalent(
     except DiagnosticError:
         if not known:
             raise
-        return known[-1]
+    except RecursionError:
+        if not known:
+            what = f"expressions to compare {a.name} and {b.name}"
+            deep = Limit(NOWHERE, what=what, size="deeper", bound="Python's stack")
+            raise DiagnosticError((deep,)) from None
+    return known[-1]
 
 
 def lemma(

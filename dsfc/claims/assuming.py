@@ -16,7 +16,7 @@ from fractions import Fraction
 from dsfc.claims.compare import pairs
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.statements import Comparison, Relation
-from dsfc.expr.tree import Axis, Expr, Field, Mul, Num, Reduce, Reduction, Ref
+from dsfc.expr.tree import Axis, Expr, Field, Mul, Now, Num, Reduce, Reduction, Ref
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.refute import HEIGHTS, arrays, drawn
 from dsfc.prover.sizes import chosen
@@ -46,6 +46,11 @@ from dsfc.trusted.witness import execute, place_of, stored_axes
 
 LONGEST = 3
 """Tokens of the longest sequence that is drawn."""
+
+NOWHERE = (
+    "the outputs are equal where the conditions hold, but no point was found at which they do and "
+    "the output is not 0: the claim may be about nothing"
+)
 
 DRAWS = 16
 """Points per length, sizes and height."""
@@ -118,10 +123,19 @@ def _proved(claim: Claim, verdict: ForAll | AtSizes) -> ForAll | AtSizes | str:
             except Rejected:
                 continue  # one output has no value there
             return replace(verdict, certificate=certificate)
-    return (
-        "the outputs are equal where the conditions hold, but no point was found at which they do "
-        "and the output is not 0: the claim may be about nothing"
-    )
+    return NOWHERE
+
+
+def somewhere(certificate: Certificate, assumed: tuple[Assumption, ...]) -> int | None:
+    """Returns the tokens of a point at which what is assumed holds and the output is not 0.
+
+    A proof that needs nothing of what is assumed comes without one. None where none is found.
+    """
+    claim = replace(certificate.claim, assumed=assumed, every=())
+    if certificate.claim.assumed and certificate.defined is not None:
+        return certificate.defined.length
+    held = (Somewhere(p.length, p.values) for p in _points(claim))
+    return next((point.length for point in held if _held(claim, point)), None)
 
 
 def apart(a: System, b: System, assumed: tuple[Assumption, ...]) -> Different | None:
@@ -275,7 +289,9 @@ def lengths(when: tuple[Comparison, ...]) -> tuple[str, ...]:
     for c in when:
         for one, other, axis, value in _products(c) if c.earlier else ():
             x, z = (read_at(e, c.earlier.var, 0) for e in (one, other) if c.earlier)
-            if x is z and one is not other and value == 0 and isinstance(x, Ref):
+            if not isinstance(x, Ref) or x.at != Now(0):
+                continue  # the last token is none of these
+            if x is z and one is not other and value == 0:
                 n = axis.name
                 if x in never_0:
                     return (f"no sequence on which they do has more than {n} tokens",)

@@ -59,6 +59,8 @@ def _verdict(
         return _predicate(statement.what, statement, system, structure, other)
     except Obstacle as e:
         return Unknown(str(e))
+    except RecursionError:
+        return Unknown("definitions are put into one another too deeply")
 
 
 def _predicate(

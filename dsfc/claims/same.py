@@ -13,7 +13,16 @@ from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from dsfc.claims.assuming import apart, assuming, assumptions, lengths, stated, unused
+from dsfc.claims.assuming import (
+    NOWHERE,
+    apart,
+    assuming,
+    assumptions,
+    lengths,
+    somewhere,
+    stated,
+    unused,
+)
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
@@ -30,7 +39,6 @@ from dsfc.prover.verdict import Refuted as Different
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Definition, Stream, System
 from dsfc.trusted.balls import NotDefined
-from dsfc.trusted.claim import Certificate
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rules.simplified import of_each_token
 from dsfc.trusted.witness import in_range
@@ -51,14 +59,16 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     left, right = a, b
     rest: tuple[Comparison, ...] = ()
     exact = True
+    known = frozenset[str]()
     waiting = when
     while waiting:
         condition, waiting = waiting[0], waiting[1:]
-        put = _replacement(left, condition)
+        put = _replacement(left, condition, known)
         if put is None:
             rest = (*rest, condition)
             continue
         name, value = put
+        known |= {name}
         exact = exact and _allowed(left, name, value)
         plain = _over_leaves(left, value)
         other = () if plain is None else _other_things(right, plain)
@@ -93,9 +103,12 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     said = f"equal outputs for equal inputs and parameters{where}"
     if isinstance(verdict, Equal):
         certificate = verdict.certificate
+        length = somewhere(certificate, assumed) if assumed else 0
+        if length is None:
+            return Unknown("; ".join((NOWHERE, *unused(first, rest))))
         return Proved(
             f"{said}, wherever both have values, by {verdict.how} that the kernel accepts, "
-            f"{reach(certificate.claim)}{_held(certificate, rest, when, exact)}",
+            f"{reach(certificate.claim)}{_held(length, rest, when, exact)}",
             certificate,
         )
     if isinstance(verdict, Different):
@@ -109,26 +122,26 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
 
 
 def _held(
-    certificate: Certificate,
-    rest: tuple[Comparison, ...],
-    when: tuple[Comparison, ...],
-    exact: bool,
+    length: int, rest: tuple[Comparison, ...], when: tuple[Comparison, ...], exact: bool
 ) -> str:
-    """Where conditions hold that a proof needs, as a clause.
+    """Where conditions hold, as a clause.
 
     An input or a parameter can be what a condition puts in its place; a definition is what it is.
+
+    Args:
+        length: tokens of a point at which those hold that put nothing in a place; 0 if none does.
+        rest: these.
+        when: all conditions.
+        exact: whether inputs and parameters alone were replaced, by what they can be.
     """
-    if not certificate.claim.assumed or certificate.defined is None:
-        return ""
-    count = certificate.defined.length
-    at = f"at a point of {'1 token' if count == 1 else f'{count} tokens'}"
-    if exact:
-        return "; ".join(("", f"they hold {at}", *lengths(rest)))
-    kept, put = _listed(rest), _listed(c for c in when if c not in rest)
-    told = (
-        f"{kept} {'hold' if len(rest) > 1 else 'holds'} {at}",
-        f"not asked is where {put} can hold",
-    )
+    at = f"at a point of {'1 token' if length == 1 else f'{length} tokens'}"
+    told = list[str]()
+    if rest:
+        kept = f"{_listed(rest)} {'hold' if len(rest) > 1 else 'holds'}"
+        told.append(f"{'they hold' if exact else kept} {at}")
+    if not exact:
+        put = _listed(c for c in when if c not in rest)
+        told.append(f"not asked is where {put} can hold")
     return "; ".join(("", *told, *lengths(rest)))
 
 
@@ -172,15 +185,19 @@ def _refuted(verdict: Different, exact: bool, other: str) -> Verdict:
 # --- conditions put in ----------------------------------------------------------------------------
 
 
-def _replacement(system: System, condition: Comparison) -> tuple[str, Expr] | None:
-    """(name, value) of a condition `name == value`; None for any other."""
+def _replacement(
+    system: System, condition: Comparison, known: frozenset[str]
+) -> tuple[str, Expr] | None:
+    """(name, value) of a condition `name == value`; None for any other, or of a known name."""
     if condition.relations != (Relation.EQUAL,) or condition.earlier is not None:
         return None
     for one, other in (condition.operands, condition.operands[::-1]):
         match one:
             case Param(name=name) | Ref(name=name, at=Now(0) | None):
-                known = _leaf(system, name) or any(s.name == name for s in system.streams)
-                if known and name not in _reached(system, other) and other.axes <= one.axes:
+                own = _leaf(system, name) or any(s.name == name for s in system.streams)
+                if name in known or not own:
+                    continue
+                if name not in _reached(system, other) and other.axes <= one.axes:
                     constant = other.time is Time.CONST
                     if constant or isinstance(one, Ref):
                         return name, other

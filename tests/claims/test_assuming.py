@@ -268,6 +268,8 @@ OF_PAIRS = [
     ("x * v - 3 * v", "x == 3 * g[j]^0 for j < i"),
     ("x * v", "x == (i-j) * 0 for j < i"),
     ("sum[j ≤ i]((q · k[j]) * v[j])", "q == k[j] for j < i"),
+    # The index of k[j] outside is another one than that of the sum.
+    ("(q · (k[i-1] * k[i-1])) * v", "k[j] * (q · k[j]) == 0 for j < i"),
     # These would make a definition of itself at another token.
     ("(x * v - 2 * x * v[i-1])", "x * v == 2 * (x[i-1] * v[i-1])"),
 ]
@@ -295,10 +297,63 @@ def test_it_is_not_said_that_a_definition_can_be_what_a_condition_says(verdict: 
     assert "not asked is where `h == 0` can hold" in found.by
 
 
+PUT = """
+mixer layer { dims n
+  input x, z, u : n
+  h = x * x + x + 1
+}
+mixer once extends layer { y = u }
+mixer twice extends layer { y = 2 * u }
+mixer given extends layer { y = x * u }
+mixer made extends layer { y = h * u }
+"""
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("claim", "kind"),
+    [
+        ("twice when x == 1 and x == 2", Unknown),
+        ("twice when x == 2 and x == 2", Proved),
+        ("twice when x == 3 and x == u and x == 2", Unknown),
+        ("twice when x == 2 and x <= 1", Unknown),
+        ("twice when x == 2 and x >= 1", Proved),
+    ],
+)
+def test_a_name_is_what_all_conditions_say(verdict: Decide, claim: str, kind: type) -> None:
+    answer = verdict(PUT[: PUT.index("mixer made")], f"equivalent {claim}")
+    assert isinstance(answer, kind), answer
+    if isinstance(answer, Proved):
+        assert "they hold at a point of 1 token" in answer.by
+
+
+def test_it_is_said_where_a_definition_alone_is_replaced(verdict: Decide) -> None:
+    found = verdict(PUT, "equivalent twice when h == 2")
+    assert isinstance(found, Proved)
+    assert found.by.endswith("not asked is where `h == 2` can hold")
+    assert isinstance(verdict(PUT, "equivalent twice when h == 3 and h == 2"), Unknown)
+
+
+def test_a_claim_on_a_long_chain_of_definitions_is_left_open(verdict: Decide) -> None:
+    chain = "; ".join(f"a{k + 1} = (a{k} * z) / (1 + x * x)" for k in range(200))
+    mixer = PUT.replace("y = x * u", f"a0 = x; {chain}; y = u + a200")
+    mixer = mixer[: mixer.index("mixer made")]
+    for when in ("", " when x * z == 0"):
+        found = verdict(mixer, f"equivalent once{when}")
+        assert isinstance(found, Unknown) and "too deeply" in found.obstacle
+
+
 def test_lengths_are_said_of_what_is_orthogonal_to_itself(verdict: Decide) -> None:
     answer = verdict(MEMORIES + DELTA, f"equivalent additive when {ORTHOGONAL}")
     assert isinstance(answer, Proved)
     assert "each vector of k along n is other than 0 at n tokens at most" in answer.by
+
+
+def test_no_length_is_said_where_the_last_token_may_be_anything(verdict: Decide) -> None:
+    mixer = NO_MORE.replace("BODY", "(k[i-1] · k[i-2]) * v")
+    answer = verdict(mixer, "equivalent plain when k[i-1] · k[j-1] == 0 for j < i")
+    assert isinstance(answer, Proved)
+    assert "at most" not in answer.by
 
 
 @pytest.mark.ci

@@ -191,6 +191,8 @@ def _orthogonal(
     match inside:
         case [(Summed() as whole, 1)]:
             axes = whole.axes
+            if axes_of(read - {(whole, 1)}) & axes:
+                return  # it has such an index of its own, which is not summed
             at_j = frozenset(x for x in whole.inside if _reads(single(x[0]), what.earlier))
             later, read = whole.inside - at_j, with_all(read - {(whole, 1)}, at_j)
         case [_, *_]:

@@ -11,7 +11,8 @@ from second_checker.verdict import Silent, second_check
 from dsfc.api.decide import claims as claims_of
 from dsfc.api.pipeline import read as read_spec
 from dsfc.claims.verdict import Proved, Refuted
-from dsfc.expr.build import ONE, ZERO, add, mul, num, rewrite
+from dsfc.derive.again import derived_again
+from dsfc.expr.build import ONE, ZERO, add, mul, num, rewrite, walk
 from dsfc.expr.tree import Bound, Expr, Field, Now, Reduce, Reduction, Ref, Time
 from dsfc.lean import NotWritten, lean_text
 from dsfc.system.ir import Definition
@@ -260,6 +261,26 @@ def test_what_has_tokens_is_not_read_as_a_constant(shown: Callable) -> None:
     for e, taken in ((beta, True), (constant, False), (replace(beta, when=Time.STATE), False)):
         more = Assumption(e, "==", e)
         assert accepted(assuming(certificate, what, more)) is taken
+
+
+def test_an_index_outside_a_sum_is_not_the_one_that_is_summed(shown: Callable) -> None:
+    # q[j] Σ_n k k[j] = 0 says nothing of Σ_n k k[j] q[j].
+    certificate = shown("delta", 0)
+    claim = certificate.claim
+    (what,) = claim.assumed
+    q_before, k_before = (at(x, certificate, Now(1)) for x in "qk")
+    q_j, k_j = (at(x, certificate, Bound(what.earlier)) for x in "qk")
+    k = at("k", certificate, Now(0))
+    factor = dotted(k, mul(q_before, k_before))
+    definition = tuple(
+        replace(d, value=mul(factor, d.value)) if d.name == "y" else d for d in claim.a.definition
+    )
+    system = derived_again(replace(claim.a, definition=definition))
+    for left, stays in ((mul(q_j, dotted(k, k_j)), True), (dotted(k, mul(q_j, k_j)), False)):
+        assumed = (replace(what, left=left),)
+        simpler = simplified(replace(claim, a=system, b=system, assumed=assumed)).a
+        output = next(d.value for d in simpler.definition if d.name == "y")
+        assert (q_before in walk(output)) is stays
 
 
 def test_a_value_that_would_have_more_axes_is_not_put_in(shown: Callable) -> None:
