@@ -27,7 +27,14 @@ from dsfc.trusted.claim import Claim, Coefficient, Condition
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import LEAF, STATE, lags
-from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    ONE,
+    ZERO,
+    Polynomial,
+    Quotient,
+    generator,
+)
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import written
@@ -42,6 +49,9 @@ BRANCHES = 24
 """Sets of values that are looked at."""
 DEPTH = 12
 """Times that values are put in on the way to a claim."""
+
+ONES = ({1}, {-1})
+"""Powers in which an equation may hold a function that it gives a value."""
 
 ROW = re.compile(r"\[[\d,]*;[\d,]*\]")
 """The row of a map in the name of its result."""
@@ -213,18 +223,41 @@ class _Round(Solver):
                 yield dict.fromkeys(left, ONE)
 
     def _forced(self) -> Values | None:
-        """Values that equations give of which each holds one thing of b; None if one holds none."""
+        """Values that equations give of which each holds one thing of b; None if one holds none.
+
+        Functions of b that an equation gives a value hide what stands in them: two numbers of b may
+        be told by what one function of both is, and by another equation that holds one of the two.
+        """
         out: Values = {}
+        functions = self._functions_of_own()
         for p in self.equations:
             now = self.put(p, out)
             own = {g for g in now.names if self.is_own(g) or is_factor(g)}
             if now and not own and not out:
                 return None
+            if len(own) > 1:
+                now = _with(now, functions)
+                own = {g for g in now.names if self.is_own(g) or is_factor(g)}
             if len(own) != 1 or own & self.symbols.defined.keys():
                 continue
             best = next(self.solved(now), {})
             if best.keys() == own:
                 out |= best
+        return out
+
+    def _functions_of_own(self) -> Values:
+        """Functions of several numbers of b that equations give a value, the first for each."""
+        out: Values = {}
+        for p in self.equations:
+            own = {g for g in p.names if self.is_own(g) or is_factor(g)}
+            g = min(own, default="")
+            powers = {dict(m).get(g, 0) for m in p.terms} - {0}
+            if len(own) != 1 or g in out or g not in self.symbols.defined or powers not in ONES:
+                continue
+            above, below = (Polynomial({m: c for m, c in p.terms.items() if (g in dict(m)) is held})
+                            for held in (False, True))  # fmt: skip
+            factor = Quotient(below) / Quotient(generator(g)).power(min(powers))
+            out[g] = (-Quotient(above) / factor).power(min(powers))
         return out
 
     def _guesses(self) -> Iterator[Values]:
@@ -300,6 +333,13 @@ class _Round(Solver):
                 out += [f for f in self.functions(q) if f not in out]
                 out.append((head, *_fraction(q)))
         return out
+
+
+def _with(p: Polynomial, values: Values) -> Polynomial:
+    """The numerator with values put in, unless that divides by 0."""
+    with suppress(ZeroDivisionError):
+        return Quotient(p).substituted(values).num
+    return p
 
 
 def _differences(a: Quotient, b: Quotient) -> list[Polynomial]:
