@@ -50,9 +50,6 @@ BRANCHES = 24
 DEPTH = 12
 """Times that values are put in on the way to a claim."""
 
-ONES = ({1}, {-1})
-"""Powers in which an equation may hold a function that it gives a value."""
-
 ROW = re.compile(r"\[[\d,]*;[\d,]*\]")
 """The row of a map in the name of its result."""
 
@@ -94,7 +91,8 @@ def _matched(
     for values in round_.solutions():
         finer = round_.finer(values)
         values = {n: q.substituted(finer) for n, q in values.items()}
-        conditions = [round_.rewritten(c, finer) for c in claim.conditions]
+        factors = {name: q for name, q in values.items() if name.startswith(FACTOR)}
+        conditions = [round_.rewritten(c, finer | factors) for c in claim.conditions]
         functions = list(claim.functions)
         more = dict(scales)
         for name, value in values.items():
@@ -232,12 +230,12 @@ class _Round(Solver):
         functions = self._functions_of_own()
         for p in self.equations:
             now = self.put(p, out)
-            own = {g for g in now.names if self.is_own(g) or is_factor(g)}
+            own = self._held(now)
             if now and not own and not out:
                 return None
             if len(own) > 1:
                 now = _with(now, functions)
-                own = {g for g in now.names if self.is_own(g) or is_factor(g)}
+                own = self._held(now)
             if len(own) != 1 or own & self.symbols.defined.keys():
                 continue
             best = next(self.solved(now), {})
@@ -249,16 +247,15 @@ class _Round(Solver):
         """Functions of several numbers of b that equations give a value, the first for each."""
         out: Values = {}
         for p in self.equations:
-            own = {g for g in p.names if self.is_own(g) or is_factor(g)}
+            own = self._held(p)
             g = min(own, default="")
-            powers = {dict(m).get(g, 0) for m in p.terms} - {0}
-            if len(own) != 1 or g in out or g not in self.symbols.defined or powers not in ONES:
-                continue
-            above, below = (Polynomial({m: c for m, c in p.terms.items() if (g in dict(m)) is held})
-                            for held in (False, True))  # fmt: skip
-            factor = Quotient(below) / Quotient(generator(g)).power(min(powers))
-            out[g] = (-Quotient(above) / factor).power(min(powers))
+            if len(own) == 1 and g not in out and g in self.symbols.defined:
+                out |= _linear(p, g)
         return out
+
+    def _held(self, p: Polynomial) -> frozenset[str]:
+        """What an equation holds of b, and factors between states."""
+        return frozenset(g for g in p.names if self.is_own(g) or is_factor(g))
 
     def _guesses(self) -> Iterator[Values]:
         """Maps inside functions as maps of the first, or as their opposites, all rows alike."""
@@ -333,6 +330,19 @@ class _Round(Solver):
                 out += [f for f in self.functions(q) if f not in out]
                 out.append((head, *_fraction(q)))
         return out
+
+
+def _linear(p: Polynomial, g: str) -> Values:
+    """What p = 0 makes a generator, nothing where p holds other powers of it than one of 1, -1."""
+    powers = {dict(m).get(g, 0) for m in p.terms} - {0}
+    if powers not in ({1}, {-1}):
+        return {}
+    parts = (Polynomial({m: c for m, c in p.terms.items() if (g in dict(m)) is held})
+             for held in (False, True))  # fmt: skip
+    rest, held = map(Quotient, parts)
+    (power,) = powers
+    value = -(rest / held) * Quotient(generator(g)).power(power)
+    return {g: value.power(power)} if value else {}
 
 
 def _with(p: Polynomial, values: Values) -> Polynomial:
