@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import islice
 
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.tree import Field
 from dsfc.prover.sequence_points import plain_values
 from dsfc.system.known import fixed
 from dsfc.trusted.balls import NotDefined
@@ -183,6 +184,8 @@ def _points(claim: Claim) -> Iterator[_Values]:
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
     for x in ALIKE:
         yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
+    if any(_field(t) is Field.COMPLEX for t in tensors):
+        yield tuple((t.name, (_turned(t, theirs),) * _count(claim, t)) for t in tensors)
     token = tuple((t.name, (_allowed(t, theirs, ALIKE[0]),) * _count(claim, t))
                   for t in claim.a.inputs)  # fmt: skip
     few = sum(_count(claim, t) for t in tensors) <= MANY
@@ -230,6 +233,16 @@ def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) 
         if all(in_range(near, c) for c in constraints):
             return near.numerator, near.denominator, 0, 1
     return 1, 1, 0, 1
+
+
+def _field(t: Tensor | MapTensor) -> Field:
+    return t.map.field if isinstance(t, MapTensor) else t.field
+
+
+def _turned(t: Tensor | MapTensor, theirs: dict[str, Constraint]) -> Number:
+    """1 + i of what may be complex, 1 or the like of all else."""
+    p, q, *_ = _allowed(t, theirs, ALIKE[0])
+    return p, q, int(_field(t) is Field.COMPLEX), 1
 
 
 def _simplified(claim: Claim, point: _Found, shown: _Shown) -> _Found:

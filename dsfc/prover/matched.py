@@ -27,7 +27,14 @@ from dsfc.trusted.claim import Claim, Coefficient, Condition
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import LEAF, STATE, lags
-from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    ONE,
+    ZERO,
+    Polynomial,
+    Quotient,
+    generator,
+)
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import written
@@ -84,7 +91,8 @@ def _matched(
     for values in round_.solutions():
         finer = round_.finer(values)
         values = {n: q.substituted(finer) for n, q in values.items()}
-        conditions = [round_.rewritten(c, finer) for c in claim.conditions]
+        factors = {name: q for name, q in values.items() if name.startswith(FACTOR)}
+        conditions = [round_.rewritten(c, finer | factors) for c in claim.conditions]
         functions = list(claim.functions)
         more = dict(scales)
         for name, value in values.items():
@@ -213,19 +221,41 @@ class _Round(Solver):
                 yield dict.fromkeys(left, ONE)
 
     def _forced(self) -> Values | None:
-        """Values that equations give of which each holds one thing of b; None if one holds none."""
+        """Values that equations give of which each holds one thing of b; None if one holds none.
+
+        Functions of b that an equation gives a value hide what stands in them: two numbers of b may
+        be told by what one function of both is, and by another equation that holds one of the two.
+        """
         out: Values = {}
+        functions = self._functions_of_own()
         for p in self.equations:
             now = self.put(p, out)
-            own = {g for g in now.names if self.is_own(g) or is_factor(g)}
+            own = self._held(now)
             if now and not own and not out:
                 return None
+            if len(own) > 1:
+                now = _with(now, functions)
+                own = self._held(now)
             if len(own) != 1 or own & self.symbols.defined.keys():
                 continue
             best = next(self.solved(now), {})
             if best.keys() == own:
                 out |= best
         return out
+
+    def _functions_of_own(self) -> Values:
+        """Functions of several numbers of b that equations give a value, the first for each."""
+        out: Values = {}
+        for p in self.equations:
+            own = self._held(p)
+            g = min(own, default="")
+            if len(own) == 1 and g not in out and g in self.symbols.defined:
+                out |= _linear(p, g)
+        return out
+
+    def _held(self, p: Polynomial) -> frozenset[str]:
+        """What an equation holds of b, and factors between states."""
+        return frozenset(g for g in p.names if self.is_own(g) or is_factor(g))
 
     def _guesses(self) -> Iterator[Values]:
         """Maps inside functions as maps of the first, or as their opposites, all rows alike."""
@@ -300,6 +330,26 @@ class _Round(Solver):
                 out += [f for f in self.functions(q) if f not in out]
                 out.append((head, *_fraction(q)))
         return out
+
+
+def _linear(p: Polynomial, g: str) -> Values:
+    """What p = 0 makes a generator, nothing where p holds other powers of it than one of 1, -1."""
+    powers = {dict(m).get(g, 0) for m in p.terms} - {0}
+    if powers not in ({1}, {-1}):
+        return {}
+    parts = (Polynomial({m: c for m, c in p.terms.items() if (g in dict(m)) is held})
+             for held in (False, True))  # fmt: skip
+    rest, held = map(Quotient, parts)
+    (power,) = powers
+    value = -(rest / held) * Quotient(generator(g)).power(power)
+    return {g: value.power(power)} if value else {}
+
+
+def _with(p: Polynomial, values: Values) -> Polynomial:
+    """The numerator with values put in, unless that divides by 0."""
+    with suppress(ZeroDivisionError):
+        return Quotient(p).substituted(values).num
+    return p
 
 
 def _differences(a: Quotient, b: Quotient) -> list[Polynomial]:

@@ -27,7 +27,7 @@ from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach, read
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
 from dsfc.trusted.generator_names import LEAF, lags, shifted
-from dsfc.trusted.polynomial import Quotient, generator, number
+from dsfc.trusted.polynomial import IMAGINARY, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated, inside
 from dsfc.trusted.statement import WrittenClaim, state
@@ -382,7 +382,7 @@ class _Draw:
             (bool(CONSTANT.fullmatch(g)), not lags(frozenset({g})), g)
             for g, e in m
             if e == 1 and g not in value.names and g not in self.symbols.defined
-            if not self.conditions.touches(frozenset({g}))
+            if g != IMAGINARY and not self.conditions.touches(frozenset({g}))
         )
         if any((g, _at(g, token)) in used for *_, g in logarithms):
             return

@@ -281,10 +281,21 @@ def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
 
 
 def at_counts(claim: Claim, entries: bool) -> Claim:
-    """Returns a claim for all sizes of as many axes as can be, others at their own sizes."""
+    """Returns a claim for all sizes of as many axes as can be, others at their own sizes.
+
+    An axis that cannot have as many entries keeps its own too: n = h / h has one, whatever h is.
+    """
     counts = small_model_bound(claim, entries)
-    sizes = tuple((n, c if isinstance(c := counts[n], int) else k) for n, k in claim.sizes)
+    sizes = tuple(
+        (n, c if isinstance(c := counts[n], int) and _can_have(claim, n, c, k) else k)
+        for n, k in claim.sizes
+    )
     return for_all(replace(claim, sizes=sizes), entries)
+
+
+def _can_have(claim: Claim, name: str, count: int, size: int) -> bool:
+    """Whether an axis may have a size, where it has another one."""
+    return count <= size or kept(claim.a, claim.b, {name: count}, 1) is not None
 
 
 def for_all(claim: Claim, entries: bool) -> Claim:

@@ -38,14 +38,14 @@ UNDECIDED = {
         "decay_gauged",
         "token_gauge",
     ): "a state of products that starts at `first` is not known positive",
-    ("turning", "adding"): "cis a = 1 is no equation that is solved",
-    ("square_of_sum", "sum_of_squares"): "a proof does not use that n is h / h",
+    ("turning", "adding"): "no point is evaluated where i stands in an exponent",
     ("softmax_layer", "softmax_shifted"): "a sum over the past without a finite state",
-    ("decay_logistic", "decay_doubly"): "a logarithm of a logarithm",
-    ("decay_fixed", "decay_doubly"): "a logarithm of a logarithm",
-    ("stepped_mode", "held_mode"): "two unknowns, one within the function of the other",
+    (
+        "decay_logistic",
+        "decay_doubly",
+    ): "the logarithm of softplus(-b), which is not known positive",
+    ("decay_fixed", "decay_doubly"): "the logarithm of log(32 / 31), which is not known positive",
     ("shifted_keys", "filtered_keys"): "the filter may have any number of taps",
-    ("complex_mode", "real_mode"): "a complex decay at the point",
 }
 """Pair → what no rule says of it."""
 
@@ -77,7 +77,7 @@ def test_two_of_five_pairs_at_least_are_equal_or_cases_and_few_are_undecided() -
     alike = sum(kind in ("equal", "conditional", "case") for _, kind, *_ in ROWS)
     assert len(set(ROWS)) == len(ROWS) >= 140 and alike >= 0.4 * len(ROWS)
     assert set(UNDECIDED) <= {(a, b) for *_, a, b in ROWS}
-    assert len(UNDECIDED) <= 10
+    assert len(UNDECIDED) <= 0.05 * len(ROWS)
 
 
 @pytest.mark.ci
