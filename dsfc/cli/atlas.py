@@ -11,7 +11,7 @@ import click
 
 from dsfc.cli.options import format_option
 from dsfc.cli.progress import counted
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 if TYPE_CHECKING:
     from dsfc.atlas.build import Charted
@@ -29,7 +29,7 @@ PAIRS_OF_A_PROCESS = 8
 
 
 @click.command(short_help="Chart which mixers are one function.")
-@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC[:MIXER]]...")
 @format_option("the atlas")
 @click.option(
     "--conditions",
@@ -170,8 +170,9 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []
     for spec in specs or shipped_names():
-        text = read(spec)
-        for name in text.mixers:
+        file, chosen = spec_and_mixer(spec)
+        text = read(file)
+        for name in text.mixers if chosen is None else (text.compilation(chosen).name,):
             compilation = text.compilation(name)
             try:
                 mixer = compilation.mixer

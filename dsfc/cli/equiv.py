@@ -14,7 +14,7 @@ from dsfc.cli.colours import coloured
 from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option, timeout_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, mixer_of
 from dsfc.cli.usage import examples
 from dsfc.cli.within import bound_of
 from dsfc.cli.within import within as bound_verdict
@@ -163,7 +163,7 @@ def equiv(
         from dsfc.api.decide import equivalent
         from dsfc.prover.sizes import check_given
 
-        first, second = (modules[w] if w in modules else mixer(w) for w in (a, b))
+        first, second = (modules[w] if w in modules else mixer_of(w) for w in (a, b))
         if bound is not None:
             names = identified(pairs, first, second)
             code, text = bound_verdict(first, second, bound, domain, names, asked, explain, form)
@@ -308,16 +308,6 @@ def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Co
     for line in said(built):
         click.echo(f"  {line}", err=True)
     return built.compilation
-
-
-def mixer(word: str) -> Compilation:
-    """The mixer that `file.dsf`, `name` or either with `:mixer` means."""
-    from dsfc.api.pipeline import load
-
-    path, colon, name = word.rpartition(":")
-    if colon and name.isidentifier() and not os.path.exists(word):
-        return load(path, name)
-    return load(word)
 
 
 def _keep(path: Path, text: str | None, why: str = "") -> None:

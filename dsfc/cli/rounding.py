@@ -8,13 +8,13 @@ import click
 
 from dsfc.cli.equiv import sizes_of
 from dsfc.cli.options import format_option
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 UNKNOWN = 5
 
 
 @click.command(short_help="Bound the rounding errors of a module.")
-@click.argument("spec", type=SpecWord(), metavar="SPEC")
+@click.argument("spec", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.option(
     "--for",
     "domain",
@@ -61,6 +61,7 @@ def rounding(
     that were found. Exit code 5 if some mode has no bound.
     """
     chosen = sizes_of(sizes)
+    spec, mixer = spec_and_mixer(spec, mixer)
     try:
         from dsfc.api.rounding import rounding as bounded
     except ImportError as e:
