@@ -27,8 +27,8 @@ def compare(
 ) -> None:
     """Write several mixers side by side as one HTML file that loads nothing.
 
-    It is what `dsfc report` says of each, section by section, and memory, influence and frequency
-    response in one chart. Parameters are those that the specs start from.
+    The page has what `dsfc report` says of each mixer, section by section, with memory, influence
+    and frequency response of all in one chart. Parameters are those that the specs start from.
     """
     from dsfc.cli.equiv import sizes_of
 

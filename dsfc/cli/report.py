@@ -63,7 +63,7 @@ def report(
 ) -> None:
     """Write what a mixer is and does as one HTML file that loads nothing.
 
-    It has the spec beside Λ, B, C and D; eigenvalues in each gauge, memory, the kernel Φ,
+    The page has the spec beside Λ, B, C and D; eigenvalues in each gauge, memory, the kernel Φ,
     influence, frequency response, over-smoothing, costs, claims with their proofs, and the modes
     of the emitted module. Analyses are made at small sizes that --size changes, of the parameters
     that the spec starts from, and of trained ones with --weights. MODULE is a program, and

@@ -50,9 +50,9 @@ def verify(
     compiled to a temporary file first. Exit code 1 if a check fails. A module is a program, and
     this command runs it.
 
-    With --kernels nothing is compiled or run. For each kernel of the SPEC it says whether what the
-    kernel computes is proved to be the recurrence, for which lengths and sizes; refuted, by which
-    numbers; or not decided, and why. Exit code 1 if a kernel is refuted.
+    With --kernels nothing is compiled or run. The command says of each kernel of the SPEC whether
+    it computes the recurrence: proved, for which lengths and sizes; refuted, by which numbers; or
+    not decided, and why. Exit code 1 if a kernel is refuted.
     """
     target, mixer = spec_and_mixer(target, mixer)
     if fast and full:
