@@ -27,12 +27,17 @@ class Lenient(DsfLexer):
 
 
 class Generated(SphinxDirective):
-    """A directive whose body is Markdown that a method writes."""
+    """A directive in whose place stands Markdown that a method writes.
 
-    has_content = False
+    Its content is for those who read the source of a page: a sentence that says where they find the
+    same.
+    """
+
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Returns the parsed Markdown."""
+        self.assert_has_content()
         lines = self.markdown().splitlines()
         return self._parsed(lines)
 

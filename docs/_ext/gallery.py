@@ -61,12 +61,17 @@ def _pages(app: Sphinx) -> None:
     if wrong:
         raise ExtensionError("\n".join(wrong))
     titles = {n: mixer_pages.entry(n).title for n in mixer_pages.names()}
-    wanted = {f"{n}.md": f"# {title}\n\n```{{mixer}} {n}\n```\n" for n, title in titles.items()}
+    wanted = {f"{n}.md": _source(n, title) for n, title in titles.items()}
     for old in folder.glob("*.md"):
         if old.name not in wanted:
             old.unlink()
     for file, text in wanted.items():
         (folder / file).write_text(text, encoding="utf-8")
+
+
+def _source(name: str, title: str) -> str:
+    """The source of a page."""
+    return f"# {title}\n\n```{{mixer}} {name}\n`dsfc explain {name}` says what it is.\n```\n"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -74,8 +74,9 @@ def checked(
     strict: bool = False,
     require_parallel: bool = False,
     tell: Callable[[Checked], None] = unheard,
+    only: str | None = None,
 ) -> Checked:
-    """Types, derives and classifies every mixer of a text, and decides their claims.
+    """Types, derives and classifies the mixers of a text, and decides their claims.
 
     Args:
         text: the text.
@@ -83,6 +84,10 @@ def checked(
         strict: whether a claim that is not decided is an error.
         require_parallel: whether a mixer that runs one token after another only is an error.
         tell: takes what is known whenever one more claim is decided.
+        only: the mixer that is checked; all of the text by default.
+
+    Raises:
+        DiagnosticError: E-MIXER, the text has no mixer of that name.
     """
     if not text.spec.units:
         nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
@@ -95,7 +100,8 @@ def checked(
         said = in_order((*diagnostics, *_claims(mixer.claims, strict)))
         tell(Checked(spec, source, (*mixers, mixer), said))
 
-    for name in text.mixers:
+    names = text.mixers if only is None else (text.compilation(only).name,)
+    for name in names:
         mixer, said = _mixer(text, name, strict, require_parallel, so_far)
         diagnostics += said
         if mixer is not None:

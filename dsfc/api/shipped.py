@@ -55,10 +55,18 @@ class Shipped:
 
 def shipped() -> tuple[Shipped, ...]:
     """Returns a line of every shipped spec, sorted by name."""
-    return tuple(_line(name) for name in shipped_names())
+    return tuple(shipped_line(name) for name in shipped_names())
 
 
-def _line(name: str) -> Shipped:
+def shipped_line(name: str) -> Shipped:
+    """Returns the line of one shipped spec.
+
+    Args:
+        name: of the spec.
+
+    Raises:
+        DiagnosticError: E-FILE, there is no such spec.
+    """
     spec = read(name)
     (unit,) = (u for u in spec.spec.units if u.name.text == name)
     title = unit.provenance.text if unit.provenance is not None else name

@@ -112,7 +112,8 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="A SPEC is a .dsf file, or the bare name of a shipped spec such as s6.",
+    epilog="A SPEC is a .dsf file, or the bare name of a shipped spec such as s6. SPEC:MIXER "
+    "is one mixer of a file that defines several.",
 )
 @click.option(
     "--version",

@@ -11,7 +11,7 @@ import click
 
 from dsfc.cli.options import format_option
 from dsfc.cli.progress import counted
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 if TYPE_CHECKING:
     from dsfc.atlas.build import Charted
@@ -29,7 +29,7 @@ PAIRS_OF_A_PROCESS = 8
 
 
 @click.command(short_help="Chart which mixers are one function.")
-@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC[:MIXER]]...")
 @format_option("the atlas")
 @click.option(
     "--conditions",
@@ -83,17 +83,18 @@ def atlas(
     cache: Path | None,
     no_cache: bool,
 ) -> None:
-    """Chart mixers: which are one function, always or under conditions, from proofs alone.
+    """Chart which mixers are one function, always or under conditions, from proofs alone.
 
-    Without a SPEC all shipped mixers are charted. Each pair is asked about as by `dsfc equiv`, with
-    inputs and parameters of one name identified; conditional statements are those that the mixers
-    claim and that are proved. With --conditions, pairs that are not equal in general are also asked
-    whether one is a case of the other, which is an edge with a direction, and under what conditions
-    they are equal. Refutations come first, as they take the least time.
+    Without a SPEC all shipped mixers are charted. Each pair is compared as by `dsfc equiv`; inputs
+    and parameters of one name are identified. Equalities under conditions are those that the mixers
+    claim, if they are proved. --conditions also asks of each pair that is not equal in general
+    whether one is a case of the other, an edge with a direction, and under what conditions they are
+    equal. Refutations are tried first, as they take the least time.
 
-    What takes longer than --limit stays unknown; a verdict that was found by then is kept. Answers
-    are kept by the hash of both systems and of the prover, so a second run asks only what has
-    changed, or what had less time. Ctrl-C ends a run with what is known by then (exit code 130).
+    A question that takes longer than --limit stays unknown; verdicts reached by then are kept.
+    Answers are cached under the hash of both systems and of the prover, so a second run asks only
+    about what has changed or had less time. Ctrl-C ends a run with a report of what is known by
+    then (exit code 130).
     """
     _check(out, REPORTS, "--out")
     _check(picture, PICTURES, "--picture")
@@ -170,8 +171,9 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []
     for spec in specs or shipped_names():
-        text = read(spec)
-        for name in text.mixers:
+        file, chosen = spec_and_mixer(spec)
+        text = read(file)
+        for name in text.mixers if chosen is None else (text.compilation(chosen).name,):
             compilation = text.compilation(name)
             try:
                 mixer = compilation.mixer

@@ -11,8 +11,9 @@ import click
 from dsfc.cli.colours import coloured, heading
 from dsfc.cli.options import format_option, require_parallel_option, timeout_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord, spec_files, spec_text, with_tree
+from dsfc.cli.spec import SpecWord, spec_and_mixer, spec_files, spec_text, with_tree
 from dsfc.cli.usage import examples
+from dsfc.source import NOWHERE
 
 if TYPE_CHECKING:
     from dsfc.api.check import Checked, CheckedMixer
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     ),
     short_help="List all mistakes in specs.",
 )
-@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC|FOLDER...")
+@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC[:MIXER]|FOLDER...")
 @format_option("the diagnostics", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Treat undecided claims as errors.")
 @require_parallel_option
@@ -85,10 +86,11 @@ def _checked(
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.syntax.parse import IllegalCharacters
 
+    file, mixer = spec_and_mixer(spec)
     try:
-        return checked(spec_text(spec), spec, strict, require_parallel, tell)
+        return checked(spec_text(file), spec, strict, require_parallel, tell, mixer)
     except IllegalCharacters as e:
-        rest = checked(with_tree(spec, e.spec), spec)
+        rest = checked(with_tree(file, e.spec), spec, only=mixer)
         return Checked(spec, rest.source, (), e.beside(rest.diagnostics))
     except DiagnosticError as e:
         return Checked(spec, spec, (), e.diagnostics)
@@ -107,13 +109,15 @@ def _human(item: Checked) -> Iterator[str]:
         if d.severity == "error":
             yield "\n" + render(d, colour=True)
         else:
-            yield f"  {printable(f'{_place(d, item)}: {d.message}')}"
+            yield f"  {printable(f'{_place(d, item)}{d.message}')}"
 
 
 def _place(d: Diagnostic, item: Checked) -> str:
     """Line of a note; with the file, where the note is about a base that stands elsewhere."""
+    if d.span == NOWHERE:
+        return ""
     own = d.span.source.name == item.source
-    return f"line {d.span.line}" if own else str(d.span)
+    return f"line {d.span.line}: " if own else f"{d.span}: "
 
 
 def _proved(m: CheckedMixer) -> Iterator[str]:

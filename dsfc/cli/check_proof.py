@@ -50,7 +50,7 @@ def check_proof(
     with bounded(f"check {certificate}"):
         from dsfc import files
         from dsfc.bounds.certificate import is_bound
-        from dsfc.cli.equiv import mixer
+        from dsfc.cli.spec import mixer_of
         from dsfc.cli.within import bound_shown
         from dsfc.diagnostics.file_error import file_error
         from dsfc.prover.report import reach
@@ -74,7 +74,7 @@ def check_proof(
             if is_bound(text):
                 said, lines, systems = bound_shown(text)
                 for word, system in zip(specs, systems, strict=bool(specs)):
-                    if mixer(word).system != system:
+                    if mixer_of(word).system != system:
                         raise Rejected(f"the system of the claim is not that of {word}")
                 _say(said, lines, specs)
                 if lean is not None:
@@ -83,7 +83,7 @@ def check_proof(
             accepted = check(text)
             claim = accepted.claim
             for word, system in zip(specs, (claim.a, claim.b), strict=bool(specs)):
-                if mixer(word).system != system:
+                if mixer_of(word).system != system:
                     raise Rejected(f"the system of the claim is not that of {word}")
         except OtherFormat as e:
             raise _other_format(certificate, e) from None

@@ -6,7 +6,7 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.report import STEPS, drawing, refuse_existing, told, write
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, mixer_of
 
 
 @click.command(short_help="Write several mixers side by side as one HTML file.")
@@ -27,10 +27,10 @@ def compare(
 ) -> None:
     """Write several mixers side by side as one HTML file that loads nothing.
 
-    It is what `dsfc report` says of each, section by section, and memory, influence and frequency
-    response in one chart. Parameters are those that the specs start from.
+    The page has what `dsfc report` says of each mixer, section by section, with memory, influence
+    and frequency response of all in one chart. Parameters are those that the specs start from.
     """
-    from dsfc.cli.equiv import mixer, sizes_of
+    from dsfc.cli.equiv import sizes_of
 
     if len(specs) < 2:
         raise click.UsageError("give two SPECs or more; one alone is what `dsfc report` takes")
@@ -40,7 +40,7 @@ def compare(
         from dsfc.report.page import comparison
         from dsfc.report.subject import Given, subject
     refuse_existing(out, "compare.html", force)
-    compilations = [mixer(spec) for spec in specs]
+    compilations = [mixer_of(spec) for spec in specs]
     unknown = set(chosen) - {d.axis.name for c in compilations for d in c.system.axes}
     if unknown:
         raise click.UsageError(f"no mixer has an axis {sorted(unknown)[0]}")

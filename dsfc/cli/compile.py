@@ -10,7 +10,7 @@ import click
 
 from dsfc.cli.options import mistakes_option, require_parallel_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 from dsfc.emit import RUNTIMES
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compile", short_help="Compile specs to modules.")
-@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
+@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC[:MIXER]...")
 @click.option(
     "-o",
     "--out",
@@ -70,10 +70,11 @@ def compile_command(
             raise click.UsageError(f"-o is a folder for several specs; for a new one write {out}/")
     modules: list[tuple[ModuleText, Path]] = []
     mistakes = Mistakes()
-    for spec in specs:
+    for word in specs:
         try:
-            with bounded(f"compile {spec}"):
-                compilation = load(spec, mixer)
+            with bounded(f"compile {word}"):
+                spec, chosen = spec_and_mixer(word, mixer)
+                compilation = load(spec, chosen)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
                 module = compilation.module(backend, runtime)
@@ -84,8 +85,8 @@ def compile_command(
             modules.append((module, destination(module, out)))
             for note in without:
                 click.echo(f"note: {compilation.name}: --backend {backend} has {note}", err=True)
-            if mixer is None and (others := _left_out(compilation)):
-                said = f"{spec} also defines {', '.join(others)}; choose by --mixer"
+            if chosen is None and (others := _left_out(compilation)):
+                said = f"{spec} also defines {', '.join(others)}; choose by {spec}:NAME"
                 click.echo(f"note: only {compilation.name} is compiled; {said}", err=True)
     _distinct([] if to_stdout else [path for _, path in modules])
     for module, path in modules:

@@ -8,7 +8,7 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.progress import progress
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, mixer_of
 
 
 @click.command(short_help="Turn the weights of one mixer into another's.")
@@ -37,10 +37,10 @@ def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) 
     if the two mixers are proved to be one function of equal parameters, as by `dsfc equiv`, and
     both modules give equal outputs in float64. Otherwise the reason is printed.
     """
-    from dsfc.cli.equiv import identified, mixer, pair
+    from dsfc.cli.equiv import identified, pair
 
     pairs = tuple(pair(word) for word in renamed)
-    first, second = mixer(a), mixer(b)
+    first, second = mixer_of(a), mixer_of(b)
     names = identified(pairs, first, second)
     try:
         from dsfc.api.convert import ParameterMap

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,8 @@ import click
 from dsfc.cli.colours import coloured
 from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option, timeout_option
-from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.process import bounded, clear_line
+from dsfc.cli.spec import SpecWord, mixer_of
 from dsfc.cli.usage import examples
 from dsfc.cli.within import bound_of
 from dsfc.cli.within import within as bound_verdict
@@ -22,6 +23,7 @@ from dsfc.cli.within import within as bound_verdict
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
     from dsfc.prover.subsumes import Kinds
+    from dsfc.prover.verdict import Refuted
 
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
@@ -115,10 +117,11 @@ def equiv(
     The first line is the verdict: proved, refuted or unknown. A proof holds for every length, all
     inputs, all values of the parameters and all sizes of the axes, wherever both outputs have
     values; the trusted kernel accepted it. A refutation is a point at which both definitions were
-    executed with exact arithmetic. Unknown names the obstacle. A proof for some sizes of an axis
-    alone says for which: those of --size, else those that the specs declare, else small ones;
-    larger ones were tried for a refutation. With --conditions, mixers that are not equal in general
-    may be proved equal under conditions on parameters, or on values inside both.
+    executed with exact arithmetic; it is printed while the lines below it are still computed.
+    Unknown names the obstacle. A proof for some sizes of an axis alone says for which: those of
+    --size, else those that the specs declare, else small ones; larger ones were tried for a
+    refutation. With --conditions, mixers that are not equal in general may be proved equal under
+    conditions on parameters, or on values inside both.
 
     Where equality is not proved, further lines answer other statements. SUB says whether one mixer
     is a case of the other: whatever values its parameters have, some values of the other's give the
@@ -155,6 +158,10 @@ def equiv(
     asking = Asking(form, explain, conditions, (certificate, case_certificate, replay))
     known: list[Callable[[], int]] = []
 
+    def heard(kinds: Kinds, *answers: str) -> None:
+        known.append(lambda: asking.answered(kinds, *answers))
+        asking.tell_refuted(kinds, *answers)
+
     def salvage() -> int | None:
         return known[-1]() if known else None
 
@@ -163,7 +170,7 @@ def equiv(
         from dsfc.api.decide import equivalent
         from dsfc.prover.sizes import check_given
 
-        first, second = (modules[w] if w in modules else mixer(w) for w in (a, b))
+        first, second = (modules[w] if w in modules else mixer_of(w) for w in (a, b))
         if bound is not None:
             names = identified(pairs, first, second)
             code, text = bound_verdict(first, second, bound, domain, names, asked, explain, form)
@@ -179,7 +186,7 @@ def equiv(
             answers = (first.name, second.name)
             kinds = equivalent(
                 first, second, same, conditions, asked,
-                lambda kinds: known.append(lambda: asking.answered(kinds, *answers)),
+                lambda kinds: heard(kinds, *answers),
             )  # fmt: skip
     ctx.exit(asking.answered(kinds, first.name, second.name))
 
@@ -193,17 +200,38 @@ class Asking:
         explain: whether the rows of a proof are.
         conditions: whether conditions were asked for.
         files: where to write the certificate, that of the case, and the replay.
+        told: the refutation, once it is printed.
     """
 
     form: str
     explain: bool
     conditions: bool
     files: tuple[Path | None, Path | None, Path | None]
+    told: list[Refuted] = field(default_factory=list)
+
+    def tell_refuted(self, kinds: Kinds, first: str, second: str) -> None:
+        """Prints a refutation while cases are still looked for, which takes longer."""
+        from dsfc.prover.verdict import Refuted
+
+        final = self.form == "human" and not self.conditions
+        if final and isinstance(kinds.equal, Refuted) and not self.told:
+            self.told.append(kinds.equal)
+            self._say(kinds, first, second)
+
+    def _say(self, kinds: Kinds, first: str, second: str) -> None:
+        """Prints the verdict on equality for people."""
+        from dsfc.prover.condition_rules import layers
+        from dsfc.prover.report import report
+
+        said = layers(kinds)
+        text = report(kinds.equal, first, second, self.explain, self.conditions, said)
+        clear_line()
+        click.echo(coloured(text), nl=False)
+        sys.stdout.flush()
 
     def answered(self, kinds: Kinds, first: str, second: str) -> int:
         """Prints and writes an answer about two mixers; returns the exit code."""
-        from dsfc.prover.condition_rules import layers
-        from dsfc.prover.report import as_json, report
+        from dsfc.prover.report import as_json
         from dsfc.prover.subsumes_report import kinds_json, kinds_report
         from dsfc.prover.verdict import (
             AtSizes,
@@ -220,9 +248,8 @@ class Asking:
             document = as_json(verdict) | kinds_json(kinds)
             click.echo(json.dumps(document, ensure_ascii=False, indent=2))
         else:
-            said = layers(kinds)
-            text = report(verdict, first, second, self.explain, self.conditions, said)
-            click.echo(coloured(text), nl=False)
+            if not self.told:
+                self._say(kinds, first, second)
             cases = kinds_report(kinds, first, second)
             click.echo(coloured(cases if self.explain else _headlines(cases)), nl=False)
         self._write(kinds, first, second)
@@ -308,16 +335,6 @@ def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Co
     for line in said(built):
         click.echo(f"  {line}", err=True)
     return built.compilation
-
-
-def mixer(word: str) -> Compilation:
-    """The mixer that `file.dsf`, `name` or either with `:mixer` means."""
-    from dsfc.api.pipeline import load
-
-    path, colon, name = word.rpartition(":")
-    if colon and name.isidentifier() and not os.path.exists(word):
-        return load(path, name)
-    return load(word)
 
 
 def _keep(path: Path, text: str | None, why: str = "") -> None:

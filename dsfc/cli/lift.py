@@ -32,7 +32,7 @@ def lift_options(command: Any) -> Any:  # noqa: ANN401 - as click has it
         "inputs",
         multiple=True,
         metavar="NAME=SHAPE",
-        help="Shape of an input of the module FILE.py:NAME, such as q=B,T,4,16; by default B,T,d.",
+        help="Shape of an input of the module FILE.py:NAME, such as q=B,T,4,16.  [default: B,T,d]",
     )
     return arguments(inputs(command))
 
@@ -42,23 +42,22 @@ def lift_options(command: Any) -> Any:  # noqa: ANN401 - as click has it
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="The new spec file, or - to print it; by default ./<name of the mixer>.dsf.",
+    help="The new spec file, or - to print it.  [default: ./<name of the mixer>.dsf]",
 )
 @lift_options
 @mistakes_option
 def lift(
     module: str, out: Path | None, arguments: tuple[str, ...], inputs: tuple[str, ...]
 ) -> None:
-    """Trace a PyTorch module and write the spec that says what it computes.
+    """Trace a PyTorch module and write a spec of what it computes.
 
     NAME is a class, a function that makes a module, a module, or a function of tensors. The module
-    takes tensors [batch, tokens, …]; a loop over tokens is read from its rounds. Then the spec is
-    compiled and run beside the module, forward and backward, in float64 and at several lengths:
-    equality is tested so, not proved. What a spec cannot say is named with its line.
+    takes tensors [batch, tokens, …]; a loop over tokens becomes a state. The spec is then compiled
+    and compared with the module, forward and backward, in float64 and at several lengths: equality
+    is tested, not proved. An operation that a spec cannot express is named with its line.
 
-    This imports FILE.py, which RUNS it, and runs the module: do it with files that you trust. No
-    other command but `equiv`, where it is given FILE.py:NAME, imports a file of yours as it reads
-    specs.
+    The command imports FILE.py, which RUNS it, and runs the module: lift only files that you trust.
+    Of the commands that read specs, `equiv` alone does the same, if it is given FILE.py:NAME.
     """
     from dsfc.cli.output import create
     from dsfc.cli.progress import progress

@@ -189,6 +189,12 @@ def _show(text: str) -> None:
     sys.stderr.flush()
 
 
+def clear_line() -> None:
+    """Takes the sign of work off the terminal, for what is printed while the work goes on."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        _show("")
+
+
 def _expire(work: _Work) -> None:
     code = None
     try:

@@ -12,7 +12,7 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.progress import progress
-from dsfc.cli.spec import SpecWord, spec_text
+from dsfc.cli.spec import SpecWord, mixer_of
 
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
@@ -24,7 +24,7 @@ STEPS = 8
 
 
 @click.command(short_help="Write what a mixer is and does as one HTML file.")
-@click.argument("spec", type=SpecWord())
+@click.argument("spec", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.argument("module", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option(
@@ -63,7 +63,7 @@ def report(
 ) -> None:
     """Write what a mixer is and does as one HTML file that loads nothing.
 
-    It has the spec beside Λ, B, C and D; eigenvalues in each gauge, memory, the kernel Φ,
+    The page has the spec beside Λ, B, C and D; eigenvalues in each gauge, memory, the kernel Φ,
     influence, frequency response, over-smoothing, costs, claims with their proofs, and the modes
     of the emitted module. Analyses are made at small sizes that --size changes, of the parameters
     that the spec starts from, and of trained ones with --weights. MODULE is a program, and
@@ -77,7 +77,7 @@ def report(
     with drawing(spec):
         from dsfc.report.page import report as page
         from dsfc.report.subject import subject
-    compilation = spec_text(spec).compilation(mixer)
+    compilation = mixer_of(spec, mixer)
     refuse_existing(out, f"{compilation.name}.html", force)
     extra = _given(compilation, chosen, tokens, module, weights, data, atlas)
     with told(STEPS) as tell:

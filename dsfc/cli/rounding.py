@@ -8,35 +8,43 @@ import click
 
 from dsfc.cli.equiv import sizes_of
 from dsfc.cli.options import format_option
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 UNKNOWN = 5
 
 
 @click.command(short_help="Bound the rounding errors of a module.")
-@click.argument("spec", type=SpecWord(), metavar="SPEC")
+@click.argument("spec", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.option(
     "--for",
     "domain",
     required=True,
     metavar="BOUNDS",
-    help='Where inputs lie, and how long they are, such as "abs(u) <= 1, L == 256".',
+    help='Bounds of the inputs and the number of tokens, such as "abs(u) <= 1, L == 256".',
 )
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
-@click.option("--mode", "modes", multiple=True, metavar="MODE", help="A mode; all if not given.")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    metavar="MODE",
+    help="A mode to bound; may be repeated.  [default: all]",
+)
 @click.option(
     "--dtype",
     "dtypes",
     multiple=True,
     type=click.Choice(["float32", "bfloat16", "float16"]),
-    help="A dtype; float32 and bfloat16 if not given.",
+    help="A dtype to bound; may be repeated.  [default: float32, bfloat16]",
 )
-@click.option("--size", "sizes", multiple=True, metavar="AXIS=SIZE,…", help="Sizes of axes.")
-@click.option("--chunk", type=click.IntRange(1), help="Tokens of a chunk.")
+@click.option(
+    "--size", "sizes", multiple=True, metavar="AXIS=SIZE,…", help="Sizes of axes, such as d=8,h=2."
+)
+@click.option("--chunk", type=click.IntRange(1), help="Tokens of a chunk.  [default: the module's]")
 @click.option(
     "--weights",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A file of the layer's state_dict; as the class draws them if not given.",
+    help="The layer's state_dict, saved by torch.  [default: as the class draws them, seed 0]",
 )
 @format_option("the bounds")
 @click.pass_context
@@ -52,15 +60,16 @@ def rounding(
     weights: Path | None,
     form: str,
 ) -> None:
-    """Bound how far a module's outputs are from its formulas evaluated exactly.
+    """Bound the difference between a module's outputs and its formulas in exact arithmetic.
 
-    The bounds are certified for all inputs that --for allows, before anything is run, and hold for
-    sums in any order. Parameters that --for bounds vary as well; others have the values of the
-    class or of --weights. Where a mode may overflow or divide by 0 a warning says at which line.
-    Beside each bound stand the largest error of a search, and what is certified at the worst inputs
-    that were found. Exit code 5 if some mode has no bound.
+    The bounds are certified for all inputs that --for allows and for sums in any order, before the
+    module is run. Parameters that --for bounds may have any value within the bound; the others have
+    those that the class draws, or those of --weights. A warning names the line at which a mode may
+    overflow or divide by 0. Beside each bound stand the largest error that a search saw, and the
+    bound certified at the worst inputs of the search. Exit code 5 if some mode has no bound.
     """
     chosen = sizes_of(sizes)
+    spec, mixer = spec_and_mixer(spec, mixer)
     try:
         from dsfc.api.rounding import rounding as bounded
     except ImportError as e:

@@ -9,7 +9,7 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
-from dsfc.cli.spec import SpecWord, spec_text
+from dsfc.cli.spec import SpecWord, mixer_of
 from dsfc.cli.usage import examples
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _SAME = {
     ),
     short_help="Show what a mixer is, or any other stage.",
 )
-@click.argument("spec", type=SpecWord())
+@click.argument("spec", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option(
     "--stage",
@@ -100,7 +100,7 @@ def show(
     if stage in ("kernels", "module") and form is not None:
         raise click.UsageError(f"--stage {stage} is shown as its text")
     with bounded(f"show {spec}"):
-        compilation = spec_text(spec).compilation(mixer)
+        compilation = mixer_of(spec, mixer)
         if stage == "system" and form is None and gauge != "computed":
             text = _overview(compilation, gauge or "lowered")
             text += f"\n{_system(compilation, stage, 'index', gauge or 'lowered')}" if whole else ""

@@ -1,4 +1,8 @@
-"""What the word SPEC means on the command line: a file, a shipped spec, or standard input."""
+"""What the words SPEC and SPEC:MIXER mean on the command line.
+
+A SPEC is a file, a shipped spec, or standard input; every command that takes one mixer of a spec
+takes it behind a colon.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from dsfc.api.pipeline import SpecText
+    from dsfc.api.pipeline import Compilation, SpecText
     from dsfc.source import Source
     from dsfc.syntax.ast import Spec
 
@@ -57,6 +61,39 @@ def spec_files(words: Iterable[str]) -> Iterator[str]:
             if path not in seen:
                 seen.add(path)
                 yield path
+
+
+def spec_and_mixer(word: str, mixer: str | None = None) -> tuple[str, str | None]:
+    """Returns the SPEC of a word `SPEC` or `SPEC:MIXER`, and the name of the mixer if one is given.
+
+    Args:
+        word: as the user wrote it; a file of this very name comes first.
+        mixer: what the option `--mixer` names.
+
+    Raises:
+        UsageError: word and option name two mixers.
+    """
+    spec, colon, name = word.rpartition(":")
+    if not (colon and spec and name.isidentifier()) or os.path.exists(word):
+        return word, mixer
+    if mixer not in (None, name):
+        raise click.UsageError(f"{word} names the mixer {name}, and --mixer {mixer} another one")
+    return spec, name
+
+
+def mixer_of(word: str, mixer: str | None = None) -> Compilation:
+    """Returns the mixer that `SPEC` or `SPEC:MIXER` means.
+
+    Args:
+        word: as the user wrote it.
+        mixer: what the option `--mixer` names.
+
+    Raises:
+        DiagnosticError: E-FILE, E-MIXER, or all mistakes in the writing of the text.
+        UsageError: word and option name two mixers.
+    """
+    spec, name = spec_and_mixer(word, mixer)
+    return spec_text(spec).compilation(name)
 
 
 def spec_text(spec: str) -> SpecText:

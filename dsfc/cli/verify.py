@@ -11,11 +11,11 @@ from dsfc.cli.colours import coloured
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.progress import progress
-from dsfc.cli.spec import SpecWord, spec_text
+from dsfc.cli.spec import SpecWord, mixer_of, spec_and_mixer
 
 
 @click.command(short_help="Run a module against its definition.")
-@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC")
+@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC[:MIXER]")
 @click.option(
     "--spec", help="The spec, if it is neither beside the module, in this folder nor shipped."
 )
@@ -46,13 +46,15 @@ def verify(
     """Run an emitted module against the definition of its mixer.
 
     Compares every legal mode, forward and backward, with the float64 reference printed from the
-    definition, and checks PyTorch's rules. A SPEC is compiled to a temporary file first. Exit code
-    1 if a check fails. A module is a program, and this command runs it.
+    definition, and checks PyTorch's rules; --format json says what each check promises. A SPEC is
+    compiled to a temporary file first. Exit code 1 if a check fails. A module is a program, and
+    this command runs it.
 
-    With --kernels nothing is compiled or run. For each kernel of the SPEC it says whether what the
-    kernel computes is proved to be the recurrence, for which lengths and sizes; refuted, by which
-    numbers; or not decided, and why. Exit code 1 if a kernel is refuted.
+    With --kernels nothing is compiled or run. The command says of each kernel of the SPEC whether
+    it computes the recurrence: proved, for which lengths and sizes; refuted, by which numbers; or
+    not decided, and why. Exit code 1 if a kernel is refuted.
     """
+    target, mixer = spec_and_mixer(target, mixer)
     if fast and full:
         raise click.UsageError("give --fast or --full, not both")
     if kernels:
@@ -83,7 +85,7 @@ def _prove(target: str, mixer: str | None, backend: str, form: str) -> int:
     from dsfc.api.kernels import kernel_proofs
 
     with bounded(f"verify {target} --kernels"):
-        proofs = kernel_proofs(spec_text(target).compilation(mixer), backend)
+        proofs = kernel_proofs(mixer_of(target, mixer), backend)
     if form == "json":
         import json
 

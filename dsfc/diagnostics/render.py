@@ -47,8 +47,12 @@ def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> st
 
 
 def render_short(diagnostic: Diagnostic) -> str:
-    """One line: place, severity, code and message, as compilers print them."""
-    return printable(f"{diagnostic.span}: {diagnostic.severity}: {diagnostic}")
+    """One line: place, severity, code and message, as compilers print them.
+
+    `dsfc` stands in front of what has no place, as the name of a compiler does.
+    """
+    place = "dsfc" if diagnostic.span == NOWHERE else diagnostic.span
+    return printable(f"{place}: {diagnostic.severity}: {diagnostic}")
 
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:

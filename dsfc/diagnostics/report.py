@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import ClassVar
 
-from dsfc.source import Span
+from dsfc.source import NOWHERE, Span
 
 _LISTED = 8
 """So many mixers of a text are named."""
@@ -104,7 +104,13 @@ class DiagnosticError(Exception):
             diagnostics: one at least.
         """
         self.diagnostics: tuple[Diagnostic, ...] = in_order(diagnostics)
-        super().__init__("\n".join(f"{item.span}: {item}" for item in self.diagnostics))
+        super().__init__("\n".join(map(located, self.diagnostics)))
+
+
+def located(diagnostic: Diagnostic) -> str:
+    """`place: code: message`; of what stands nowhere, `code: message`."""
+    placed = diagnostic.span != NOWHERE
+    return f"{diagnostic.span}: {diagnostic}" if placed else str(diagnostic)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dsfc.diagnostics.catalogue import CODES, explain
 from dsfc.diagnostics.report import Diagnostic, Severity
-from dsfc.source import Span
+from dsfc.source import NOWHERE, Span
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.NOTE: "note"}
@@ -52,7 +52,7 @@ def _result(item: Diagnostic, rule: int) -> dict[str, Any]:
         "ruleIndex": rule,
         "level": _LEVELS[item.severity],
         "message": {"text": "\n".join([item.message, *notes])},
-        "locations": [{"physicalLocation": _place(item.span)}],
+        "locations": [{"physicalLocation": _place(item.span)}] if item.span != NOWHERE else [],
     }
     if item.labels:
         result["relatedLocations"] = [

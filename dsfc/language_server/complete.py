@@ -15,9 +15,10 @@ from dsfc.language_server.document import Document
 from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope, unit_named
 from dsfc.language_server.names import Kind
-from dsfc.language_server.words import BACKSLASH, MEANINGS
+from dsfc.language_server.words import BACKSLASH
 from dsfc.mixer.library import Home
 from dsfc.mixer.reserved_names import FORMS
+from dsfc.mixer.words import MEANINGS
 from dsfc.papers import Register
 from dsfc.source import Source, Span
 from dsfc.syntax import ast

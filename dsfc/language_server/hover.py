@@ -9,9 +9,6 @@ from pathlib import Path
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.expr.distributions import DISTRIBUTIONS
-from dsfc.expr.reserved_names import FIRST, TIME
-from dsfc.expr.table import SPELLINGS, TABLE
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
@@ -19,8 +16,8 @@ from dsfc.language_server.words import word_of_language
 from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
-from dsfc.mixer.reserved_names import FORMS
 from dsfc.mixer.resolve import resolve
+from dsfc.mixer.words import WORDS
 from dsfc.papers import Paper
 from dsfc.resource_limits import Expired, Watch
 from dsfc.source import Span
@@ -32,7 +29,6 @@ PATIENCE = 2.0
 """Seconds of a core that deriving a mixer may take before what is known is shown without it."""
 
 _PROSE = re.compile(r"([\\*_`$\[\]<>|])")
-_WORDS = {TIME: "the present token", FIRST: "1 at the first token of a sequence, else 0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +61,8 @@ def hover(document: Document, offset: int) -> Hover | None:
 
 def meaning(name: str) -> str | None:
     """Returns the one line that says what a word of the language means, None for other words."""
-    if name in FORMS:
-        return FORMS[name]
-    if name in SPELLINGS:
-        return TABLE[SPELLINGS[name]].meaning
-    if name in DISTRIBUTIONS:
-        return DISTRIBUTIONS[name].meaning
-    return _WORDS.get(name)
+    word = WORDS.get(name)
+    return None if word is None else word.meaning
 
 
 def _shown(document: Document, occurrence: Occurrence) -> str | None:

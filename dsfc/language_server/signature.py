@@ -6,24 +6,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dsfc.expr.declarations import FlowRule
-from dsfc.expr.distributions import DISTRIBUTIONS
-from dsfc.expr.table import SPELLINGS, TABLE
 from dsfc.language_server.document import Document
-from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope
-from dsfc.mixer.reserved_names import FORMS
+from dsfc.mixer.words import WORDS
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_item
 from dsfc.syntax.letters import unfold
 from dsfc.syntax.open_call import OpenCall, open_calls
 
-_EXAMPLE = re.compile(r"`(\w+[\[(][^`]*)`")
-"""A call in the meaning of a form."""
 _GROUP = re.compile(r"\[([^\]]*)\]|\(([^)]*)\)")
 _COMPARES = re.compile("[<>≤≥]")
-_ARGUMENTS = ("", "x", "a, b")
-"""What functions of so many arguments take, as their meanings call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +86,8 @@ def _own(document: Document, offset: int, name: str) -> tuple[Signature, ...]:
 
 
 def _of_language(name: str) -> tuple[Signature, ...]:
-    said = meaning(name) or ""
-    if name in FORMS:
-        return tuple(_signature(label, said) for label in _EXAMPLE.findall(said))
-    if name in SPELLINGS:
-        row = TABLE[SPELLINGS[name]]
-        return _row(name, "[n]" if row.along_axis else "", row.arity, said)
-    if name in DISTRIBUTIONS:
-        drawn = DISTRIBUTIONS[name]
-        return _row(name, "" if drawn.sequence is None else "[n]", drawn.arity, said)
-    rules = {rule.value for rule in FlowRule}
-    return (_signature(f"{name}(Δ)", "a flow over steps of Δ"),) if name in rules else ()
-
-
-def _row(name: str, brackets: str, arity: int, said: str) -> tuple[Signature, ...]:
-    label = f"{name}{brackets}({_ARGUMENTS[arity]})"
-    return (_signature(label, said),) if arity else ()
+    word = WORDS.get(name)
+    return () if word is None else tuple(_signature(call, word.meaning) for call in word.calls)
 
 
 def _signature(label: str, said: str) -> Signature:

@@ -218,6 +218,11 @@ class Matrices:
 
         return shapes(self)
 
+    def __repr__(self) -> str:
+        """Returns one line for a terminal; `print` shows the matrices."""
+        form = "Kronecker form" if self.setting is None else "explicit"
+        return f"<Matrices Λ, B, C, D of {self.system.name}: {form}, {self.gauge} gauge>"
+
     def _repr_markdown_(self) -> str:
         """Returns what a notebook shows: Λ, B, C, D in Kronecker form, or small explicit ones."""
         from dsfc.matrices.html import markdown

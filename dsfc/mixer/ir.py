@@ -148,6 +148,17 @@ class Mixer:
         """
         return next((s for s in self.states if s.name == name), None)
 
+    def __repr__(self) -> str:
+        """Returns one line for a terminal; `dsfc.mixer.render` writes out the whole."""
+        said = {
+            "inputs": [t.name for t in self.inputs],
+            "parameters": [t.name for t in self.params],
+            "states": [s.name for s in self.states],
+            "output": [self.output],
+        }
+        listed = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
+        return f"<Mixer {self.name}: {listed}>"
+
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: every name with its axes and its value."""
         from dsfc.mixer.html import html

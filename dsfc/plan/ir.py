@@ -287,6 +287,11 @@ class Plan:
 
         return to_networkx(self)
 
+    def __repr__(self) -> str:
+        """Returns one line for a terminal; `dsfc.plan.render` writes out the whole."""
+        modes = ", ".join(mode.name for mode in self.modes if mode.legal)
+        return f"<Plan {self.name}: {len(self.kernels)} kernels; modes {modes}>"
+
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
         from dsfc.plan.html import html

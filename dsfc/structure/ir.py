@@ -265,6 +265,10 @@ class Structure:
                 return b
         raise KeyError(state)
 
+    def __repr__(self) -> str:
+        """Returns one line for a terminal; `dsfc.structure.render` writes out the whole."""
+        return f"<Structure {self.system}: class {self.title} ({self.label})>"
+
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
         from dsfc.structure.html import html

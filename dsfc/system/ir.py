@@ -430,6 +430,16 @@ class System:
     claims: tuple[str, ...]
     derivation: tuple[Step, ...]
 
+    def __repr__(self) -> str:
+        """Returns one line for a terminal; `dsfc.system.index_form` writes out the whole."""
+        said = {
+            "inputs": [t.name for t in self.inputs],
+            "states": [b.state for b in self.blocks],
+            "outputs": [o.name for o in self.outputs],
+        }
+        listed = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
+        return f"<System {self.name}: {listed}>"
+
     @property
     def read_out(self) -> ReadOut:
         """The read-out of the first output."""

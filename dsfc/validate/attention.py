@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dsfc.validate.cases import CHUNK
-from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, worst_of
 from dsfc.validate.dispatch import Allocations
 from dsfc.validate.surface import Surface, loss
 from dsfc.validate.surface import surface as read_surface
-from dsfc.validate.values import defined, outcome, worst_of
+from dsfc.validate.values import defined, outcome
 
 _EQUAL = 8
 """Size of every axis where PyTorch's kernels shall run: they want keys as wide as values."""
@@ -83,7 +83,7 @@ def _counted(surface: Surface, state: object, before: list[int], tokens: int) ->
 def fused(surface: Surface) -> str:
     """Where keys are as wide as values, PyTorch's fused attention runs and is the definition."""
     if "fused" not in surface.modes:
-        return "no attention"
+        return "it is no softmax attention"
     wide = read_surface(surface.module, dict.fromkeys(surface.sizes, _EQUAL), surface.unit)
     worst, length = 0.0, 2 * CHUNK + 1
     sample = wide.sample(length, state=False)
@@ -123,8 +123,8 @@ def _second(surface: Surface) -> str:
     except RuntimeError as e:
         if "not implemented" not in str(e):
             raise
-        return "second derivatives in parallel alone"
-    return "second derivatives too"
+        return "second derivatives are right, in mode parallel alone"
+    return "second derivatives are right too"
 
 
 class _Kernels(TorchDispatchMode):

@@ -104,6 +104,11 @@ def agree(
     return worst
 
 
+def worst_of(error: float) -> str:
+    """Says what the largest relative error was."""
+    return f"largest relative error {error:.1e}" if error else "no difference at all"
+
+
 def largest(x: Tensor) -> float:
     """Returns the largest magnitude among a tensor's finite entries, 0 where there is none."""
     wide = _wide(x)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 
-from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, worst_of
 from dsfc.validate.surface import Sample, Surface, ends, gradients, loss
 
 LENGTHS = (97, 7, 11, 2, 3, 64, 65, 130, 1000, 17)
@@ -39,14 +39,14 @@ def compiled(surface: Surface) -> str:
     for mode in (*surface.modes, "auto"):
         _, error = _compare(surface, _EAGER, (9,), False, mode)
         worst = max(worst, error)
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def dynamic(surface: Surface) -> str:
     """With `dynamic=True` one graph serves ten lengths, and 0 and 1 are right too."""
     graphs, worst = _compare(surface, _EAGER, (*LENGTHS, *_OWN), True)
     _one_graph(graphs, LENGTHS)
-    return f"{len(LENGTHS)} lengths, 1 graph, worst {worst:.1e}"
+    return f"1 graph for {len(LENGTHS)} lengths; {worst_of(worst)}"
 
 
 def inductor(surface: Surface) -> str:
@@ -54,7 +54,7 @@ def inductor(surface: Surface) -> str:
     _, worst = _compare(surface, "inductor", (70,), False)
     graphs, error = _compare(surface, "inductor", LENGTHS[:4], True)
     _one_graph(graphs, LENGTHS[:4])
-    return f"worst {max(worst, error):.1e}"
+    return worst_of(max(worst, error))
 
 
 def exported(surface: Surface) -> str:
@@ -73,7 +73,7 @@ def exported(surface: Surface) -> str:
         _elsewhere(surface, Path(folder), sample)
         first, *rest = sample.inputs.values()
         torch.export.export(sample.layer, (first, *rest), strict=True)
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def packaged(surface: Surface) -> str:
@@ -90,7 +90,7 @@ def packaged(surface: Surface) -> str:
             want = _named(surface, _run(surface, sample, inputs))
             got = _named(surface, run(inputs, surface.tensors(sample.state)))
             worst = max(worst, agree(got, want, EXACT, f"L = {length}"))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 # --- torch.compile --------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ def streaming(surface: Surface, tokens: int = 200) -> str:
     agree(got, {"y": y[:, -1], **surface.tensors(last)}, 100 * EXACT, f"token {tokens}")
     operations, allocated, _ = costs[0]
     return (
-        f"{tokens} tokens, {operations} operations and {allocated} numbers each, state {size} bytes"
+        f"each of {tokens} tokens took {operations} operations and {allocated} new numbers; "
+        f"the state has {size} bytes"
     )
 
 
@@ -83,7 +84,11 @@ def memory(surface: Surface) -> str:
             raise BrokenPromiseError(f"{mode}: {problem}")
         worst = max(worst, count.largest)
     share = worst / (_LONG * state) if state else 0.0
-    return f"largest {share:.3f} of all states" if state else "no state"
+    return (
+        f"the largest tensor has {share:.3f} times the size of all states"
+        if state
+        else "it has no state"
+    )
 
 
 def flops(surface: Surface) -> str:
@@ -100,7 +105,8 @@ def flops(surface: Surface) -> str:
     mine = {op: n for op, n in counts.items() if surface.namespace in op}
     if len(mine) != len(names) or any(n <= 0 for n in mine.values()):
         raise BrokenPromiseError(f"{len(names)} operators, counted: {mine}")
-    return ", ".join(f"{op.rpartition('.')[2]} {n}" for op, n in mine.items())
+    counted = ", ".join(f"{op.rpartition('.')[2]} {n}" for op, n in mine.items())
+    return f"operations of 64 tokens: {counted}"
 
 
 def _holds(surface: Surface, state: object, size: int, where: str) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, jacrev, jvp, vmap
 
-from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, worst_of
 from dsfc.validate.surface import Surface, gradients, loss
 
 _CHUNK = 2
@@ -35,7 +35,7 @@ def gradcheck(surface: Surface) -> str:
             check_batched_grad=True,
             fast_mode=mode != surface.modes[0],
         )
-    return f"in {len(leaves.tensors)} tensors"
+    return f"derivatives in {len(leaves.tensors)} tensors"
 
 
 def gradgradcheck(surface: Surface) -> str:
@@ -46,7 +46,7 @@ def gradgradcheck(surface: Surface) -> str:
     for mode in surface.smooth:
         torch.autograd.gradgradcheck(leaves.run(mode), leaves.tensors, fast_mode=True)
     some = "" if surface.smooth == surface.modes else f", {', '.join(surface.smooth)} alone"
-    return f"in {len(leaves.tensors)} tensors{some}"
+    return f"derivatives in {len(leaves.tensors)} tensors{some}"
 
 
 def func_grad(surface: Surface) -> str:
@@ -63,7 +63,7 @@ def func_grad(surface: Surface) -> str:
         for transform in (grad, jacrev):
             got = _named(names, transform(scalar, every)(*plain))
             worst = max(worst, agree(got, want, EXACT, f"{transform.__name__}, {mode}"))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def hessian(surface: Surface) -> str:
@@ -90,7 +90,7 @@ def hessian(surface: Surface) -> str:
     for mode in surface.smooth:
         got = _blocks(kept, jacrev(jacrev(scalar_of(mode), every), every)(*some))
         worst = max(worst, agree(got, want, _TIGHT, mode))
-    return f"{len(want)} blocks, worst {worst:.1e}"
+    return f"{len(want)} blocks of the Hessian; {worst_of(worst)}"
 
 
 def third_order(surface: Surface) -> str:
@@ -113,7 +113,7 @@ def third_order(surface: Surface) -> str:
     for mode in surface.smooth:
         run = lambda xs, m=mode: surface.functional(**xs, **states, mode=m, chunk=_CHUNK)[0]  # noqa: E731
         worst = max(worst, agree({"third": third(run)}, want, _TIGHT, mode))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def forward_mode(surface: Surface) -> str:
@@ -155,7 +155,7 @@ def vectorized(surface: Surface) -> str:
                 wanted = _named(names, grad(scalar, every)(*one))
                 grads_by_name = _named(names, tuple(g[i] for g in grads))
                 worst = max(worst, agree(grads_by_name, wanted, EXACT, f"vmap(grad), {mode}"))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def per_sample(surface: Surface) -> str:
@@ -175,7 +175,7 @@ def per_sample(surface: Surface) -> str:
     for i in range(3):
         want = grad(scalar)(parameters, {k: v[i] for k, v in inputs.items()})
         worst = max(worst, agree({k: v[i] for k, v in got.items()}, want, EXACT, f"sample {i}"))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 # --- shared ---------------------------------------------------------------------------------------

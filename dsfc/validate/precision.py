@@ -12,7 +12,7 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from dsfc.validate.compare import BrokenPromiseError, Error, agree, bar_share, errors
+from dsfc.validate.compare import BrokenPromiseError, Error, agree, bar_share, errors, worst_of
 from dsfc.validate.surface import Sample, Surface, ends, pull_back
 from dsfc.validate.values import defined, outcome
 
@@ -39,8 +39,8 @@ def low_precision(surface: Surface, dtypes: tuple[torch.dtype, ...] = PRECISIONS
             share = _share(surface, dtype, _DRAWS)
         except BrokenPromiseError:
             share = _share(surface, dtype, _MANY_DRAWS)
-        figures.append(f"{str(dtype).removeprefix('torch.')} {share:.2f}")
-    return f"{', '.join(figures)} of what is allowed"
+        figures.append(f"{share:.2f} in {str(dtype).removeprefix('torch.')}")
+    return f"largest error, as a part of what is allowed: {', '.join(figures)}"
 
 
 def _share(surface: Surface, dtype: torch.dtype, draws: int) -> float:
@@ -67,7 +67,7 @@ def _share(surface: Surface, dtype: torch.dtype, draws: int) -> float:
 
 def extremes(surface: Surface) -> str:
     """Inputs that shut gates or forget everything: right wherever float32 has room for them."""
-    worst, narrow, count = 0.0, 0.0, 0
+    worst, narrow, own, count = 0.0, 0.0, 0.0, 0
     for scale in (0.0, 4.0, 16.0, 64.0, 512.0):
         sample = surface.sample(_LENGTH, dtype=torch.float32, state=False)
         scaled = {k: v if k in surface.unit else scale * v for k, v in sample.inputs.items()}
@@ -78,14 +78,18 @@ def extremes(surface: Surface) -> str:
         count += 1
         wide = _widened(sample)
         truth = defined(surface, wide)
-        allowed = max(_TOLD, _TIMES * max(_relative(plain, truth).values()))
+        theirs = max(_relative(plain, truth).values())
+        own, allowed = max(own, theirs), max(_TOLD, _TIMES * theirs)
         for mode in surface.modes:
             where = f"{mode}, inputs times {scale:g}"
             got = outcome(surface, wide, mode, _CHUNK, output_only=True)
             worst = max(worst, agree(got, truth, _EXTREME, where))
             got = outcome(surface, sample, mode, _CHUNK, output_only=True)
             narrow = max(narrow, agree(got, truth, allowed, f"{where}, float32"))
-    return f"{count} scales, worst {worst:.1e}, in float32 {narrow:.1e}"
+    return (
+        f"inputs of {count} scales; {worst_of(worst)} in float64, and in float32 {narrow:.1e}, "
+        f"where the definition itself in float32 errs by {own:.1e}"
+    )
 
 
 def _relative(got: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, float]:
@@ -123,7 +127,7 @@ def wide_sums(surface: Surface) -> str:
             got = _last(surface, sample, mode)
             # What is rounded on its way into a state may be rounded the other way, rarely.
             worst = max(worst, agree(got, want, torch.finfo(torch.bfloat16).eps / 4, mode))
-    return f"worst {worst:.1e}"
+    return worst_of(worst)
 
 
 def _last(surface: Surface, sample: Sample, mode: str) -> dict[str, Tensor]:
@@ -187,7 +191,7 @@ def autocast(surface: Surface) -> str:
     off = (y.double() - want).abs().max().item() / max(want.abs().max().item(), 1e-30)
     if not off < 0.1:
         raise BrokenPromiseError(f"y is off by {off:.1e} under autocast")
-    return f"off by {off:.1e}"
+    return f"y differs from y without autocast by {off:.1%} of its largest entry"
 
 
 def _autocast_free(sample: Sample) -> Tensor:

@@ -23,7 +23,8 @@ class Row:
         name: of the check, such as `gradcheck`.
         promise: what the module promises, one line.
         outcome: whether the promise is kept.
-        figure: what was measured, such as `worst 3.1e-15`; where broken, what is wrong.
+        figure: what was measured, such as `largest relative error 3.1e-15`; where broken, what is
+            wrong.
         seconds: how long the check took, in seconds of the clock.
     """
 

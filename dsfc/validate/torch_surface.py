@@ -52,7 +52,7 @@ def opcheck(surface: Surface) -> str:
                     ]
                     torch.library.opcheck(call.op, tuple(args))
                     count += 1
-    return f"{count} times four checks"
+    return f"all four pass for {count} calls"
 
 
 def owned(surface: Surface) -> str:
@@ -70,7 +70,7 @@ def owned(surface: Surface) -> str:
                         )
                     seen.add(_storage(out))
                     count += 1
-    return f"{count} results"
+    return f"{count} results share no memory"
 
 
 def _storage(x: Tensor) -> int:
@@ -116,7 +116,7 @@ def checkpointing(surface: Surface) -> str:
             f"the policy does not see {', '.join(op.name() for op in forward)}"
         )
     agree(got, want, EXACT, "checkpointed")
-    return f"sees {len(operators & seen)} of {len(operators)} operators"
+    return f"the policy sees {len(operators & seen)} of {len(operators)} operators"
 
 
 # --- devices and copies ---------------------------------------------------------------------------
@@ -270,4 +270,4 @@ def complaints(surface: Surface) -> str:
             raise BrokenPromiseError(f"{what}: {type(e).__name__}, not {kind.__name__}") from e
         else:
             raise BrokenPromiseError(f"{what} is taken")
-    return f"{len(cases)} refused"
+    return f"{len(cases)} wrong calls are refused"

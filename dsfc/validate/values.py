@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, LONG, lengths
-from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same
+from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same, worst_of
 from dsfc.validate.surface import Sample, Surface, ends
 
 
@@ -132,7 +132,8 @@ def causality(surface: Surface) -> str:
                         same(got[:, : t + 1], y[:, : t + 1], f"{where} changed")
                     count += 1
     count += _poisoned(surface)
-    return f"{count} changes, no bit" + f" (fft: {worst:.2f} of the bound)" * (worst > 0)
+    fft = f"; under FFT {worst:.2f} times what rounding may" * (worst > 0)
+    return f"{count} changes of later tokens changed no bit of an earlier output{fft}"
 
 
 def _poisoned(surface: Surface) -> int:
@@ -365,8 +366,3 @@ def _shapes() -> Iterator[tuple[int, int]]:
 
 def _where(mode: str, length: int, batch: int) -> str:
     return f"{mode}, L = {length}, B = {batch}"
-
-
-def worst_of(error: float) -> str:
-    """Says what the largest error was."""
-    return f"worst {error:.1e}"

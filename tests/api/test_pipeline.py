@@ -56,6 +56,18 @@ def test_every_stage_has_its_value(spec: Path) -> None:
     assert it.module().mixer == "running"
 
 
+def test_every_stage_is_one_line_in_a_terminal(spec: Path) -> None:
+    it = load(spec)
+    assert repr(it.mixer) == "<Mixer running: inputs u; states s; output y>"
+    assert repr(it.system) == "<System running: inputs u; states s; outputs y>"
+    assert repr(it.structure) == "<Structure running: class elementwise (TV-1)>"
+    kernels = len(it.plan.kernels)
+    modes = "recurrent, chunked, scan"
+    assert repr(it.plan) == f"<Plan running: {kernels} kernels; modes {modes}>"
+    said = "<Matrices Λ, B, C, D of running: Kronecker form, lowered gauge>"
+    assert repr(it.matrices()) == said
+
+
 def test_each_stage_runs_once_and_when_asked_for(
     spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

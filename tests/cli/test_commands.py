@@ -204,17 +204,6 @@ def test_explain_prints_a_page(run: Callable, code: str) -> None:
     assert result.exit_code == 0 and result.output.startswith("E-SYNTAX: ")
 
 
-def test_explain_lists_all_codes(run: Callable) -> None:
-    from dsfc.diagnostics.catalogue import CODES
-
-    assert [line.split()[0] for line in run("explain").output.splitlines()] == sorted(CODES)
-
-
-def test_explain_names_the_nearest_code(run: Callable) -> None:
-    result = run("explain", "E-SINTAX")
-    assert result.exit_code == 2 and "did you mean E-SYNTAX?" in result.stderr
-
-
 def test_pipes_get_no_colours(start: Callable) -> None:
     done = start("check", "lstm")
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr

@@ -123,17 +123,10 @@ def test_the_mixer_named_like_the_file_is_meant(run: Callable, spec: Callable) -
     spec(PLAIN + PLAIN.replace("plain", "other"), "other.dsf")
     result = run("compile", "other.dsf")
     assert result.stdout == "other.py\n"
-    said = "note: only other is compiled; other.dsf also defines plain; choose by --mixer\n"
+    said = "note: only other is compiled; other.dsf also defines plain; choose by other.dsf:NAME\n"
     assert result.stderr == said
     spec("mixer mine extends plain { y = 2 * u }\n" + PLAIN, "mine.dsf")
     assert run("compile", "mine.dsf").stderr == ""
-
-
-def test_a_mixer_behind_a_colon_is_chosen_by_an_option(run: Callable, spec: Callable) -> None:
-    spec(PLAIN, "two.dsf")
-    hint = "two.dsf:plain: no such file; write `two.dsf` and choose by `--mixer plain`"
-    for command in ("compile", "show", "check"):
-        assert hint in run(command, "two.dsf:plain").output
 
 
 def test_the_name_of_a_spec_never_leaves_the_folder(

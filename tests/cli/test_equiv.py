@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from dsfc.api.pipeline import load, read
 from dsfc.claims.verdict import Proved
 from dsfc.expr.build import ones
 from dsfc.prover import equivalent, subsumes
+from dsfc.prover.verdict import Unknown
 from dsfc.system.ir import Direct, System
 from dsfc.trusted.check import write
 from dsfc.trusted.claim import Certificate, Claim, Invariant
@@ -486,3 +488,24 @@ def test_what_a_claim_assumes_is_printed(run: Callable, spec: Callable, folder: 
     assert accepted.exit_code == 0, accepted.output
     assert "equal outputs where something is assumed, for all n, p" in accepted.output
     assert "assumed    k · k[j] == 0 for j < i, of the first" in accepted.output
+
+
+def test_a_refutation_is_printed_before_cases_are_looked_for(
+    run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[str] = []
+
+    def look(*asked: object) -> Unknown:
+        written = sys.stdout.buffer
+        assert isinstance(written, BytesIO)
+        printed.append(written.getvalue().decode())
+        return Unknown("nothing", (), "nothing")
+
+    monkeypatch.setattr(subsumes, "subsumes", look)
+    path = spec(CASES)
+    pair = f"{path}:keeps", f"{path}:forgets"
+    whole = run("equiv", *pair).output
+    assert printed[0].startswith("keeps = forgets: refuted\n  sizes ")
+    assert whole.startswith(printed[0]) and whole.count("refuted\n") == 1
+    printed.clear()
+    assert json.loads(run("equiv", *pair, "--format", "json").output)["SUB"] and printed[0] == ""

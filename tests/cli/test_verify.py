@@ -32,7 +32,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(module: ModuleType, **options: object) -> Report:
         ran.append(module.__name__)
-        rows = (Row("definition", "Modes agree", Outcome.KEPT, "worst 1e-16", 0.1),)
+        rows = (
+            Row("definition", "Modes agree", Outcome.KEPT, "largest relative error 1e-16", 0.1),
+        )
         return Report("mine", module.NAMESPACE, {"d": 3}, rows)
 
     monkeypatch.setattr(validate, "run_checks", run)

@@ -3,8 +3,9 @@
 import json
 
 from dsfc.diagnostics.catalogue import ClaimNote, FileProblem, ShapeAdd, SyntaxProblem
-from dsfc.diagnostics.render import as_dict, render, render_all, to_json
-from dsfc.diagnostics.report import Label
+from dsfc.diagnostics.render import as_dict, render, render_all, render_short, to_json
+from dsfc.diagnostics.report import DiagnosticError, Label
+from dsfc.diagnostics.sarif import to_sarif
 from dsfc.source import NOWHERE, Source
 
 SOURCE = Source("a.dsf", "mixer m {\n\tη = 日本 + q  # x\n}\n")
@@ -86,3 +87,12 @@ def test_json_has_every_counting_of_positions():
     assert found["span"]["end"] == {"line": 2, "column": 12, "byte": 26}
     assert found["labels"][0]["text"] == "this one"
     assert (found["expected"], found["nearest"]) == (None, None)
+
+
+def test_what_has_no_place_names_none():
+    nowhere = FileProblem(NOWHERE, path="a", problem="is no file")
+    assert render_short(nowhere) == f"dsfc: error: {nowhere}"
+    assert str(DiagnosticError((nowhere,))) == str(nowhere)
+    assert render_short(ADD).startswith("a.dsf:2:6: error: E-SHAPE-ADD: ")
+    assert str(DiagnosticError((ADD,))).startswith("a.dsf:2:6: E-SHAPE-ADD: ")
+    assert '"locations": []' in to_sarif([nowhere])

@@ -8,7 +8,8 @@ import pytest
 
 from dsfc.language_server.complete import complete
 from dsfc.language_server.hover import hover
-from dsfc.language_server.words import BACKSLASH, MEANINGS
+from dsfc.language_server.words import BACKSLASH
+from dsfc.mixer.words import MEANINGS
 from dsfc.syntax.grammar import reserved, terminals, tokens
 from dsfc.syntax.letters import GREEK
 from dsfc.syntax.lex import KEYWORDS

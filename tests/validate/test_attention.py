@@ -91,5 +91,5 @@ def test_other_modules_have_no_attention(
     text: Callable[[str], str], imported: Callable[[str], ModuleType]
 ) -> None:
     found = surface(imported(text("linear_attn")))
-    assert run(BY_NAME["fused"], found).figure == "no attention"
+    assert run(BY_NAME["fused"], found).figure == "it is no softmax attention"
     assert found.smooth == found.modes and not found.growing

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dsfc.validate.report import Outcome, Report, Row
 
-GOOD = Row("modes", "All modes agree", Outcome.KEPT, "worst 1.0e-15", 0.25)
+GOOD = Row("modes", "All modes agree", Outcome.KEPT, "largest relative error 1.0e-15", 0.25)
 PLAIN = Row("meta", "Shapes are right on meta", Outcome.KEPT, "", 0.5)
 BAD = Row("causality", "Nothing sees the future", Outcome.BROKEN, "chunked: tokens after 3", 1.0)
 
@@ -16,7 +16,7 @@ def test_a_report_as_text() -> None:
     report = Report("ssd", "dsfc_ssd_01234567", {"d": 6, "h": 2}, (GOOD, PLAIN, BAD))
     assert report.render() == (
         "ssd (dsfc_ssd_01234567), d = 6, h = 2\n"
-        "  kept    modes         0.2 s  worst 1.0e-15\n"
+        "  kept    modes         0.2 s  largest relative error 1.0e-15\n"
         "  kept    meta          0.5 s  Shapes are right on meta\n"
         "  broken  causality     1.0 s  chunked: tokens after 3\n"
         "                               promised: Nothing sees the future\n"
@@ -43,5 +43,5 @@ def test_a_report_as_json() -> None:
     found = json.loads(json.dumps(Report("ssd", "n", {"d": 6}, (GOOD, BAD)).to_json()))
     assert found["kept"] is False
     assert [row["outcome"] for row in found["rows"]] == ["kept", "broken"]
-    assert found["rows"][0]["figure"] == "worst 1.0e-15"
+    assert found["rows"][0]["figure"] == "largest relative error 1.0e-15"
     assert found["sizes"] == {"d": 6}
