@@ -41,6 +41,7 @@ from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
 from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.self_test import compare as compare_fused
+from dsfc.layer_parts import NO_PARTS
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
@@ -54,6 +55,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
+from dsfc.plan.whole_layer import whole_layer
 from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
@@ -381,15 +383,18 @@ class Compilation:
         """The fused plans made so far, by backend."""
         return {}
 
-    def module(self, backend: str = "torch", runtime: str = "inside") -> ModuleText:
+    def module(
+        self, backend: str = "torch", runtime: str = "inside", layer: bool = False
+    ) -> ModuleText:
         """Returns the text of a module.
 
         Args:
             backend: which backend prints it.
             runtime: where the functions stand that all modules share; one of `RUNTIMES`.
+            layer: whether it holds a layer of a model around the mixer, `[B, L, d]` to `[B, L, d]`.
 
         Raises:
-            DiagnosticError: E-BACKEND.
+            DiagnosticError: E-BACKEND, or E-LAYER.
             ValueError: `runtime` is none of `RUNTIMES`.
         """
         if runtime not in RUNTIMES:
@@ -397,7 +402,8 @@ class Compilation:
         fused = self.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            return emit(fused, backend, source, beside, self.mixer.papers)
+            whole = whole_layer(self.plan, NO_PARTS, self._span) if layer else None
+            return emit(fused, backend, source, beside, self.mixer.papers, whole)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.
@@ -452,6 +458,7 @@ def compile_spec(
     mixer: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     runtime: str = "inside",
+    layer: bool = False,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -465,13 +472,14 @@ def compile_spec(
         limits: bounds on size, depth, number, time and memory.
         runtime: `inside`: the module holds the functions that all modules share. `beside`: it
             imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
+        layer: whether the module holds a layer of a model around the mixer too.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
         ValueError: `runtime` is neither.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime)
+        module = load(path, mixer, limits).module(backend, runtime, layer)
     target = destination(module, out)
     write(module, target, force)
     return target
