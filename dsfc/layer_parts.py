@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class Norm(StrEnum):
@@ -32,6 +34,15 @@ class LayerParts:
     norm: Norm | None = None
     gate: Gate | None = None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The parts as a spec writes them, the norm first."""
+        parts = {"norm": self.norm, "gate": self.gate}
+        return tuple(f"{name} {value}" for name, value in parts.items() if value is not None)
+
+
+PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"norm": tuple(Norm), "gate": tuple(Gate)})
+"""Name of a part → what it may be, as a spec spells both."""
 
 NO_PARTS = LayerParts()
 """A layer whose mixer is followed by the output map alone."""

@@ -41,7 +41,6 @@ from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
 from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.self_test import compare as compare_fused
-from dsfc.layer_parts import NO_PARTS
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
@@ -402,7 +401,7 @@ class Compilation:
         fused = self.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            whole = whole_layer(self.plan, NO_PARTS, self._span) if layer else None
+            whole = whole_layer(self.plan, self.mixer.layer, self._span) if layer else None
             return emit(fused, backend, source, beside, self.mixer.papers, whole)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:

@@ -35,6 +35,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "on": "what a modifier is used on",
         "claim": "what `dsfc check` proves or refutes",
         "paper": "a paper that the mixer is of",
+        "layer": "norm and gate of the layer that `dsfc compile --layer` writes around the mixer",
         "when": "conditions of a claim",
         "and": "one condition more",
         "for": "the earlier tokens for which a condition holds",

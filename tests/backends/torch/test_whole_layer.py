@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.layer_parts import Gate, Norm
+from dsfc.layer_parts import Gate, LayerParts, Norm
 
 # Its heads stand behind its channels, its inputs are three, and a size is called as an argument is.
 OWN_INPUTS = """
@@ -199,3 +199,11 @@ def test_every_mixer_says_the_shape_of_its_output(gla: ModuleType) -> None:
     assert mixer.output_shape == (2, 3) == tuple(mixer(torch.randn(1, 2, 8)).shape[2:])
     assert math.prod(mixer.output_shape) == gla.GlaLayer(8, h=2, p=3).out_proj.in_features
     assert mixer.head_axes == {"W_Q": 0, "W_K": 0, "W_V": 0, "W_2": 0, "b_alpha": 0}
+
+
+def test_a_spec_says_norm_and_gate_unless_a_user_does(gla: ModuleType) -> None:
+    layer = gla.GlaLayer(8, h=2)
+    assert isinstance(layer.norm, nn.RMSNorm) and layer.gate == "silu"
+    assert dsfc.load("gla").mixer.layer == LayerParts(Norm.RMS, Gate.SILU)
+    bare = gla.GlaLayer(8, h=2, norm=None, gate=None)
+    assert bare.norm is None and bare.gate_proj is None
