@@ -6,16 +6,19 @@ from dataclasses import dataclass
 
 from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Plan
-from dsfc.plan.whole_layer import WIDTH, WholeLayer
+from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer
 
 from .header import about
 from .layout import paragraph, wrapped
 from .modes import modes
+from .parameters import start
 from .signature import Signature
 from .sizes import SizeText
 
-OWN = frozenset({WIDTH, "norm", "gate", "bias", "width", "axes", "make"})
-"""Names in the constructor of a layer, which no size of a mixer may take."""
+OWN = frozenset(
+    {WIDTH, "norm", "gate", "bias", "width", "axes", "make", "mixer", "gate_proj", "out_proj"}
+)
+"""Names in the constructor of a layer and of its parts, which nothing of a mixer may take."""
 
 _INDENT = " " * 8
 
@@ -49,7 +52,8 @@ class WholeLayerText:
     @property
     def formula(self) -> str:
         """What the layer computes, for its docstring."""
-        inputs = ", ".join(f"{name} u" for name in self.maps) or "u"
+        names = iter(self.maps)
+        inputs = ", ".join("u" if m is None else f"{next(names)} u" for m in self.whole.inputs)
         text = f"y = out_proj(norm({self.signature.class_name}({inputs})) * gate(gate_proj u))"
         return paragraph(f"{text}, norm and gate only where asked for.", "    ")
 
@@ -88,30 +92,70 @@ class WholeLayerText:
     # --- maps of the input -----------------------------------------------------------------------
 
     @property
-    def maps(self) -> dict[str, tuple[Axis, ...]]:
-        """Names of the maps to inputs of the mixer, and the axes of each input."""
-        out = {}
-        for t in self.whole.projected:
-            name = f"{self.signature.identifier(t.name)}_proj"
-            out[f"{name}_" if name in ("out_proj", "gate_proj") else name] = t.axes
+    def maps(self) -> dict[str, Mapped]:
+        """Names of the maps to inputs of the mixer, and what each gives."""
+        taken = OWN | {self.name(z) for z in self.signature.sizes}
+        out: dict[str, Mapped] = {}
+        for m in self.whole.inputs:
+            if m is None:
+                continue
+            map_ = m.map
+            name = f"{m.tensor.name}_proj" if map_ is None else map_.name
+            name = self.signature.identifier(name)
+            while name in taken or name in out:
+                name += "_"
+            out[name] = m
         return out
 
     @property
     def make_maps(self) -> list[str]:
         """Statements that make them."""
         out = []
-        for name, axes in self.maps.items():
-            sizes = " * ".join(self._sizes(axes)) or "1"
+        for name, m in self.maps.items():
+            sizes = " * ".join(self._sizes(m.tensor.axes)) or "1"
             items = [WIDTH, sizes, "bias=bias", "device=device", "dtype=dtype"]
             out.append(wrapped(f"self.{name} = nn.Linear", items, "", _INDENT))
         return out
 
     @property
+    def starts(self) -> list[str]:
+        """Statements that draw the maps that are the mixer's own as the spec says."""
+        out = []
+        for name, m in self.maps.items():
+            if m.map is None:
+                continue
+            target = f"self.{name}.weight"
+            if len(m.tensor.axes) != 1:
+                sizes = ", ".join(self._sizes(m.tensor.axes))
+                out.append(f"weight = {target}.view({sizes}{', ' if sizes else ''}-1)")
+                target = "weight"
+            out += start(
+                self.plan, m.map, lambda n: f"mixer.{self.signature.identifier(n)}", target
+            )
+        return out
+
+    @property
     def mapped(self) -> list[str]:
-        """The inputs of the mixer that maps give."""
+        """The inputs of the mixer, a line each."""
+        names = iter(self.maps)
+        lines = []
+        for m in self.whole.inputs:
+            if m is None:
+                lines.append("u")
+                continue
+            shape = ", ".join(["*u.shape[:-1]", *self._sizes(m.tensor.axes)])
+            text = f"self.{next(names)}(u)"
+            lines.append(text if len(m.tensor.axes) == 1 else f"{text}.reshape({shape})")
+        return lines
+
+    @property
+    def own_maps(self) -> list[str]:
+        """Items of a dictionary: maps of the mixer's own by name, and the axes that each gives."""
         return [
-            f"self.{name}(u).reshape({', '.join(['*u.shape[:-1]', *self._sizes(axes)])})"
-            for name, axes in self.maps.items()
+            f'"{self.signature.identifier(m.map.name)}": '
+            f"(self.{name}, {_tuple(self._sizes(m.tensor.axes))})"
+            for name, m in self.maps.items()
+            if m.map is not None
         ]
 
     def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
@@ -152,7 +196,8 @@ class WholeLayerText:
     @property
     def cut(self) -> list[str]:
         """Items of a dictionary: maps of the layer that heads lie along, and on which axis."""
-        along = {name: 0 for name, axes in self.maps.items() if axes and axes[0].heads}
+        maps = {name: m.tensor.axes for name, m in self.maps.items()}
+        along = {name: 0 for name, axes in maps.items() if axes and axes[0].heads}
         if any(a.heads for a in self._axes):
             along |= {"gate_proj": 0, "out_proj": 1}
         return [f'"{name}": {axis}' for name, axis in along.items()]
