@@ -17,6 +17,7 @@ from .reserved_names import RESERVED
 
 if TYPE_CHECKING:
     from dsfc.kernel_ir.ir import Kernel
+    from dsfc.plan.whole_layer import WholeLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,12 @@ class TorchBackend:
         class_name: str,
         function_name: str,
         beside: bool = False,
+        whole: WholeLayer | None = None,
     ) -> tuple[str, str]:
         """Returns the module's text, without the lines that state its origin, and its namespace."""
         plan, target = fused.original, self.target(fused)
         names = class_name, function_name
-        return render_module(plan, identity, identifier, *names, target, beside)
+        return render_module(plan, identity, identifier, *names, target, beside, whole)
 
     def runtime(self, fused: FusedPlan) -> Section:
         """Returns the section that a plan's module holds as it stands, or finds beside it."""

@@ -25,6 +25,7 @@ class HeaderText:
         signature: the module's names.
         modes: the module's modes.
         imports: import statements.
+        layer: name of the class of the layer around the mixer; None where there is none.
     """
 
     plan: Plan
@@ -34,6 +35,7 @@ class HeaderText:
     signature: Signature
     modes: Modes
     imports: tuple[str, ...]
+    layer: str | None = None
 
     @property
     def title(self) -> str:
@@ -73,7 +75,8 @@ class HeaderText:
     def exports(self) -> str:
         """The items of `__all__`."""
         cls = self.signature.class_name
-        names = sorted({"State", self.signature.function, "reference"} - {cls})
+        layer = set() if self.layer is None else {self.layer}
+        names = sorted({"State", self.signature.function, "reference", *layer} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
 

@@ -16,6 +16,7 @@ from .forms.table import FORMS
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped
 from .modes import modes
+from .parameters import stored_axes
 from .signature import Signature, layout
 
 
@@ -119,7 +120,25 @@ class LayerText:
             quoted = [f'"{item}"' for item in items]
             text = f"({', '.join(quoted)}{',' if len(quoted) == 1 else ''})"
             out.append(f"    {head}{text}" if quoted else f"    {head}()")
+        along = ", ".join(f'"{name}": {axis}' for name, axis in self._head_axes.items())
+        out.append(f"    head_axes: ClassVar[Mapping[str, int]] = {{{along}}}")
         return out
+
+    @property
+    def _head_axes(self) -> dict[str, int]:
+        """What is stored with an axis of heads, the first that is declared, and where it has it."""
+        heads = next((d.axis for d in self.plan.axes if d.axis.heads), None)
+        tensors = zip(
+            self.signature.parameters, (*self.plan.params, *self.plan.buffers), strict=True
+        )
+        kept = {p.attribute: stored_axes(t) for p, t in tensors}
+        return {name: axes.index(heads) for name, axes in kept.items() if heads in axes}
+
+    @property
+    def output_shape(self) -> str:
+        """Sizes of the axes of the output, as a tuple."""
+        axes = self.plan.array(self.plan.output).axes
+        return _tuple([f"self.{self.signature.size(a)}" for a in axes])
 
     @property
     def reset(self) -> list[str]:

@@ -139,6 +139,18 @@ def _parameter(
     )
 
 
+def start(plan: Plan, t: MapTensor, names: Callable[[str], str], target: str) -> list[str]:
+    """Returns statements that draw a map, stored as it is.
+
+    Args:
+        plan: in whose axes it lies.
+        t: the map.
+        names: name of an axis → the attribute that has its size.
+        target: text of the tensor, with the axes of the map.
+    """
+    return _init(plan, t, names, target, stored_axes(t), None)
+
+
 def _is_complex(t: Tensor | MapTensor) -> bool:
     return (t.map if isinstance(t, MapTensor) else t).field is Field.COMPLEX
 

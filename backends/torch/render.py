@@ -13,6 +13,7 @@ from jinja2 import Environment, FunctionLoader
 from dsfc.plan.ir import Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.whole_layer import WholeLayer
 from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
@@ -31,6 +32,7 @@ from .signature import Signature, signature
 from .skeletons import Skeleton
 from .state import StateText
 from .templates import environment
+from .whole_layer import WholeLayerText
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def render_module(
     function_name: str,
     target: Target,
     beside: bool = False,
+    whole: WholeLayer | None = None,
 ) -> tuple[str, str]:
     """Returns the module's text and its namespace; see `dsfc.emit.backend.Backend`."""
     names = signature(plan, identifier, class_name, function_name)
@@ -123,6 +126,7 @@ def render_module(
     layer = LayerText(
         plan, names, function.body.sizes, _in_place(plan, scans), _at_once(plan, scans)
     )
+    around = None if whole is None else WholeLayerText(plan, names, whole, layer.steps)
     filled = _filled(target.packages)
     state = StateText(plan, names)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references
@@ -137,6 +141,7 @@ def render_module(
         modes=choice,
         state=state,
         layer=layer,
+        whole=around,
         functional=function,
         operators=ops,
         reference=reference(plan, names),
@@ -154,7 +159,14 @@ def render_module(
         target=target,
         modes=choice,
         header=HeaderText(
-            plan, identity.source, identity.papers, identity.spec[:16], names, choice, lines
+            plan,
+            identity.source,
+            identity.papers,
+            identity.spec[:16],
+            names,
+            choice,
+            lines,
+            None if around is None else around.class_name,
         ),
         elsewhere=elsewhere,
         state=state,

@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from dsfc import current_span
 from dsfc.api.locate import Place, locate
+from dsfc.api.stage import stage, verified
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
@@ -38,12 +38,14 @@ from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit import RUNTIMES
 from dsfc.emit.backend import load_backend
 from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
+from dsfc.expr.declarations import Projection
 from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.self_test import compare as compare_fused
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
+from dsfc.mixer.projections import projected
 from dsfc.mixer.resolve import resolve
 from dsfc.mixer.sample import sample, small_sizes
 from dsfc.mixer.undeclared import UndeclaredStates
@@ -54,6 +56,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
+from dsfc.plan.whole_layer import WholeLayer, whole_layer
 from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
@@ -73,8 +76,6 @@ if TYPE_CHECKING:
     from dsfc.matrices.matrices import Matrices
 
     Arrays = Mapping[str, NDArray[Any]]
-
-_ValueT = TypeVar("_ValueT")
 
 _POINTS = 4
 """How many points a trial of a plan takes where a mixer has no finite value at the first ones."""
@@ -141,10 +142,12 @@ class Compilation:
     Attributes:
         text: the spec text.
         name: the mixer.
+        in_layer: whether maps of its input are inputs, as its layer hands them in.
     """
 
     text: SpecText
     name: str
+    in_layer: bool = False
 
     @property
     def spec(self) -> Spec:
@@ -161,7 +164,19 @@ class Compilation:
     def mixer(self) -> Mixer:
         """The mixer: names bound, bases merged, shapes and fields inferred."""
         with self._stage("resolve"):
-            return _verified(resolve(self.spec, self.name, self.library), verify_mixer)
+            if self.in_layer:
+                return verified(self._projected[0], verify_mixer)
+            return verified(resolve(self.spec, self.name, self.library), verify_mixer)
+
+    @cached_property
+    def _projected(self) -> tuple[Mixer, tuple[Projection, ...]]:
+        """The mixer with maps of its input as inputs, and these maps."""
+        return projected(replace(self, in_layer=False).mixer)
+
+    @property
+    def core(self) -> Compilation:
+        """The mixer as a layer has it: linear maps of its input are inputs."""
+        return replace(self, in_layer=True)
 
     @cached_property
     def library(self) -> Library:
@@ -184,7 +199,7 @@ class Compilation:
                 also = refusals(undeclared.mixer)
             raise DiagnosticError((*undeclared.diagnostics, *also)) from None
         with self._stage("derive"):
-            return _verified(derive(mixer), verify_system)
+            return verified(derive(mixer), verify_system)
 
     @cached_property
     def structure(self) -> Structure:
@@ -201,7 +216,7 @@ class Compilation:
             stabilised_system = stabilised(system)
             if stabilised_system is system:
                 return stabilised_system
-            compare_gauges(system, _verified(stabilised_system, verify_system), self._points())
+            compare_gauges(system, verified(stabilised_system, verify_system), self._points())
             return stabilised_system
 
     @cached_property
@@ -381,23 +396,35 @@ class Compilation:
         """The fused plans made so far, by backend."""
         return {}
 
-    def module(self, backend: str = "torch", runtime: str = "inside") -> ModuleText:
+    def module(
+        self, backend: str = "torch", runtime: str = "inside", layer: bool = False
+    ) -> ModuleText:
         """Returns the text of a module.
 
         Args:
             backend: which backend prints it.
             runtime: where the functions stand that all modules share; one of `RUNTIMES`.
+            layer: whether it holds a layer of a model around the mixer, `[B, L, d]` to `[B, L, d]`.
 
         Raises:
-            DiagnosticError: E-BACKEND.
+            DiagnosticError: E-BACKEND, or E-LAYER.
             ValueError: `runtime` is none of `RUNTIMES`.
         """
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
-        fused = self.fused(backend)
+        inside = self.core if layer else self
+        fused = inside.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            return emit(fused, backend, source, beside, self.mixer.papers)
+            whole = inside._layer if layer else None
+            return emit(fused, backend, source, beside, self.mixer.papers, whole)
+
+    @property
+    def _layer(self) -> WholeLayer:
+        """The layer around the mixer whose inputs are maps."""
+        mixer, maps = self._projected
+        own = replace(self, in_layer=False).mixer.inputs[0]
+        return whole_layer(self.plan, own, maps, mixer.layer, self._span)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.
@@ -408,7 +435,7 @@ class Compilation:
         return identifiers(self.plan, backend)
 
     def _stage(self, name: str) -> AbstractContextManager[None]:
-        return _stage(name, self.name, self._span, self.text.limits)
+        return stage(name, self.name, self._span, self.text.limits)
 
 
 def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecText:
@@ -424,7 +451,7 @@ def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecT
     """
     place = locate(path)
     source = read_source(place.file, limits=limits)
-    with _stage("parse", place.file.name, source.span(0, 0), limits):
+    with stage("parse", place.file.name, source.span(0, 0), limits):
         return SpecText(place, parse(source, limits), limits)
 
 
@@ -452,6 +479,7 @@ def compile_spec(
     mixer: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     runtime: str = "inside",
+    layer: bool = False,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -465,32 +493,14 @@ def compile_spec(
         limits: bounds on size, depth, number, time and memory.
         runtime: `inside`: the module holds the functions that all modules share. `beside`: it
             imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
+        layer: whether the module holds a layer of a model around the mixer too.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
         ValueError: `runtime` is neither.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime)
+        module = load(path, mixer, limits).module(backend, runtime, layer)
     target = destination(module, out)
     write(module, target, force)
     return target
-
-
-@contextmanager
-def _stage(name: str, what: str, place: Span | None, limits: Limits) -> Iterator[None]:
-    """Bounds a stage, says what is under way, and notes on an internal error where it happened."""
-    try:
-        with bounded(f"{name} {what}", limits), current_span.entered(place):
-            yield
-    except DiagnosticError:
-        raise
-    except Exception as e:
-        e.add_note(f"in stage {name}")
-        raise
-
-
-def _verified(value: _ValueT, verify: Callable[[_ValueT], None]) -> _ValueT:
-    if os.environ.get("DSFC_CHECK", "") not in ("", "0"):
-        verify(value)
-    return value

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     help="Where the functions stand that all modules share: in each module, or in one file of"
     " their folder.",
 )
+@click.option(
+    "--layer",
+    is_flag=True,
+    help="Write a layer of a model beside the mixer: [B, L, d] to [B, L, d].",
+)
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -46,6 +51,7 @@ def compile_command(
     mixer: str | None,
     backend: str,
     runtime: str,
+    layer: bool,
     force: bool,
     require_parallel: bool,
 ) -> None:
@@ -77,7 +83,7 @@ def compile_command(
                 compilation = load(spec, chosen)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = compilation.module(backend, runtime)
+                module = compilation.module(backend, runtime, layer)
                 without = notes(coverage(compilation, backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)

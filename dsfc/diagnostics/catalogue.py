@@ -66,6 +66,7 @@ from dsfc.diagnostics.tool_codes import (
     CertificateFormat,
     Conversion,
     FileProblem,
+    NoLayer,
     NoReport,
     NoStep,
     NotLifted,
@@ -84,7 +85,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
     Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
-    Conversion, CertificateFormat, NotLifted, NoReport,
+    Conversion, CertificateFormat, NotLifted, NoReport, NoLayer,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -152,6 +153,7 @@ __all__ = [
     "Limit",
     "MaxPlus",
     "NameClash",
+    "NoLayer",
     "NoOutput",
     "NoReport",
     "NoStep",

@@ -111,6 +111,37 @@ class NoStep(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoLayer(Diagnostic):
+    """`--layer` was asked for, but no layer of a model stands around the mixer.
+
+    A layer takes and gives `[B, L, d]`. The only input of a mixer is the layer's own if it has one
+    axis; otherwise each input is a linear map of it, as queries and keys are. A linear map gives
+    numbers of any sign, so that an input that promises one has none. The width of the layer is its
+    argument `d`: where the mixer's input has another axis, no axis is called so.
+
+    ```console wrong
+    $ echo "mixer step { dims d; input u : d; Δ : d positive; state s : d
+      s = exp(-Δ) * s[i-1] + u; y = s }" > step.dsf
+    $ dsfc compile --layer step.dsf
+    ```
+
+    Make the positive value in the mixer:
+
+    ```console right
+    $ echo "mixer step { dims d; input u : d; x : d; state s : d
+      Δ = softplus(x); s = exp(-Δ) * s[i-1] + u; y = s }" > step.dsf
+    $ dsfc compile --layer step.dsf
+    ```
+    """
+
+    code: ClassVar[str] = "E-LAYER"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "no layer around {mixer}: {problem}"
+    mixer: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem(Diagnostic):
     """A file cannot be read or written.
 

@@ -19,6 +19,7 @@ from dsfc.source import NOWHERE
 
 if TYPE_CHECKING:
     from dsfc.kernel_ir.ir import Kernel
+    from dsfc.plan.whole_layer import WholeLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ class Backend(Protocol):
         class_name: str,
         function_name: str,
         beside: bool = False,
+        whole: WholeLayer | None = None,
     ) -> tuple[str, str]:
         """Returns the module's text, without the lines that state its origin, and its namespace.
 
@@ -162,6 +164,7 @@ class Backend(Protocol):
             class_name: of the `nn.Module`.
             function_name: of the functional form.
             beside: whether the runtime is imported from `runtime_file`; else the text holds it.
+            whole: the layer to print beside the mixer; None for the mixer alone.
         """
 
     def runtime(self, fused: FusedPlan) -> Runtime | None:

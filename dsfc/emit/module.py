@@ -24,6 +24,7 @@ from dsfc.expr.json import encode
 from dsfc.fused.ir import FusedPlan
 from dsfc.papers import Paper
 from dsfc.plan.ir import Plan
+from dsfc.plan.whole_layer import WholeLayer
 from dsfc.source import NOWHERE
 
 _HEAD = """\
@@ -97,6 +98,7 @@ def emit(
     source: str,
     beside: bool = False,
     papers: tuple[Paper, ...] = (),
+    whole: WholeLayer | None = None,
 ) -> ModuleText:
     """Returns the module of a plan.
 
@@ -109,6 +111,7 @@ def emit(
         source: file name of the spec, for the header.
         beside: whether the runtime is a file of its own, beside the module.
         papers: that the spec names, for the module's docstring.
+        whole: the layer that stands beside the mixer, if any.
 
     Raises:
         DiagnosticError: E-BACKEND.
@@ -122,7 +125,7 @@ def emit(
     identity = Identity(
         digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_", tuple(map(str, papers))
     )
-    body, namespace = target.render(fused, identity, rename, cls, function, beside)
+    body, namespace = target.render(fused, identity, rename, cls, function, beside, whole)
     runtime = RuntimeFile(*target.runtime_file(fused)) if beside else None
     audit(body, target.runtime(fused), None if runtime is None else Path(runtime.name).stem)
     text = head(identity, backend, body) + body

@@ -104,6 +104,19 @@ class MapTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Projection:
+    """An input that stands for a linear map of another one.
+
+    Attributes:
+        input: name of the input.
+        map: what it is the map of.
+    """
+
+    input: str
+    map: MapTensor
+
+
+@dataclass(frozen=True, slots=True)
 class AbstractMap:
     """An uninterpreted feature map, for theorems; a mixer that has one cannot be compiled."""
 

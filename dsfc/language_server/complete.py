@@ -16,6 +16,7 @@ from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope, unit_named
 from dsfc.language_server.names import Kind
 from dsfc.language_server.words import BACKSLASH
+from dsfc.layer_parts import PARTS
 from dsfc.mixer.library import Home
 from dsfc.mixer.reserved_names import FORMS
 from dsfc.mixer.words import MEANINGS
@@ -32,6 +33,7 @@ _UNIT = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+(\w+)", re.MULTILINE)
 _NEW = re.compile(r"\b(?:mixer|modifier|const|dims|input|param|buffer|state|abstract)\b[^=:\n]*\Z")
 _AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
 _CITED = re.compile(r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*",\s*\Z')
+_LAYER = re.compile(r"\blayer\s+(?:[^\n;]*,\s*)?(?:(norm|gate)\s+)?\w*\Z")
 _SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
 
 
@@ -109,6 +111,10 @@ def _names(document: Document, before: str) -> Iterator[Completion]:
         yield from (Completion(r.value, Sort.KEYWORD, "keeps papers", r.value) for r in Register)
         return
     line = before.rsplit("\n", 1)[-1]
+    if (part := _LAYER.search(line)) is not None:
+        words = PARTS if part.group(1) is None else PARTS[part.group(1)]
+        yield from (Completion(w, Sort.KEYWORD, "of the layer around the mixer", w) for w in words)
+        return
     after = _AFTER.search(line)
     word = None if after is None else after.group(1)
     if word in ("extends", "equivalent"):

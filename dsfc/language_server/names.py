@@ -130,6 +130,8 @@ class _Unit:
                 yield from self._claim(item)
             case ast.Citation() if item.register is not None:
                 yield Occurrence(item.register.text, item.register, Kind.WORD, self._unit)
+            case ast.Layer():
+                yield from (Occurrence(w.text, w, Kind.WORD, self._unit) for w in item.words)
 
     def _claim(self, item: ast.Claim) -> Iterator[Occurrence]:
         match item.relation:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.declarations import AbstractMap, Dimension, FlowRule, MapTensor, Provenance, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, Type
+from dsfc.layer_parts import NO_PARTS, LayerParts
 from dsfc.papers import Paper
 from dsfc.source import Span
 
@@ -114,6 +115,7 @@ class Mixer:
         claims: as written, not yet typed.
         rewrites: what `extends`, overrides and `use` replaced, in order.
         papers: that its own text names, the original first; those of its bases are not its own.
+        layer: norm and gate that its own text names, of the layer around it.
         span: where the mixer stands in its text.
     """
 
@@ -130,6 +132,7 @@ class Mixer:
     claims: tuple[ClaimText, ...]
     rewrites: tuple[Rewrite, ...]
     papers: tuple[Paper, ...] = ()
+    layer: LayerParts = NO_PARTS
     span: Span | None = None
 
     def definition(self, name: str) -> Definition | None:

@@ -64,8 +64,9 @@ def _modifier(
         reporter.add(BadUse(unit.name.span, problem=problem))
         return None
     for item in unit.items:
-        if isinstance(item, ast.Use | ast.Claim):
-            problem = f"modifier `{unit.name.text}` holds a `use` or a claim; only a mixer may"
+        if isinstance(item, ast.Use | ast.Claim | ast.Layer):
+            held = "a `use`, a claim or a `layer`"
+            problem = f"modifier `{unit.name.text}` holds {held}; only a mixer may"
             reporter.add(BadUse(item.span, problem=problem))
             return None
     return unit

@@ -41,6 +41,7 @@ def _lines(mixer: Mixer) -> Iterator[str]:
     for rewrite in mixer.rewrites:
         yield f"  {_rewritten(rewrite.kind, rewrite.target, rewrite.by)}"
     yield from _section("papers", map(str, mixer.papers))
+    yield from _section("layer", map(str, mixer.layer.words))
     yield from _section("axes", (_dimension(d) for d in mixer.axes))
     yield from _section("inputs", (_tensor(t) for t in mixer.inputs))
     yield from _section("parameters", (_held(t) for t in mixer.params))

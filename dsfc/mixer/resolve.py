@@ -371,6 +371,7 @@ class _Resolver:
             claims=tuple(_claim(claim) for claim in program.claims),
             rewrites=tuple(program.rewrites),
             papers=ast.papers(unit),
+            layer=ast.layer_parts(unit),
             span=unit.name.span,
         )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from dsfc.layer_parts import NO_PARTS, LayerParts
 from dsfc.papers import Paper
 from dsfc.source import NOWHERE, Span
 
@@ -348,7 +349,21 @@ class Citation:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim | Citation
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """`layer norm rms, gate silu`.
+
+    Attributes:
+        parts: what it says.
+        words: where its names stand; the word `layer` is none.
+    """
+
+    parts: LayerParts
+    words: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Item = Dims | Decl | Const | Def | FunDef | Flow | Use | Claim | Citation | Layer
 
 
 # Units
@@ -382,6 +397,11 @@ Unit = MixerUnit | ModifierUnit
 def papers(unit: Unit) -> tuple[Paper, ...]:
     """Returns the papers that a unit names, in the order of the text."""
     return tuple(item.paper for item in unit.items if isinstance(item, Citation))
+
+
+def layer_parts(unit: Unit) -> LayerParts:
+    """Returns norm and gate of the layer of a unit; none of one that does not say."""
+    return next((item.parts for item in unit.items if isinstance(item, Layer)), NO_PARTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from lark import Token, Tree
 
 from dsfc.diagnostics.catalogue import BadPaper, Limit, SyntaxProblem
 from dsfc.diagnostics.report import Reporter, nearest
+from dsfc.layer_parts import PARTS, Gate, LayerParts, Norm
 from dsfc.limits import Limits
 from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register, parsed_authors
 from dsfc.source import Source, Span
@@ -108,6 +109,8 @@ class Builder:
             case "paper":
                 registers = (self._token_span(token) for token in _tokens(tree, "NAME"))
                 return ast.Citation(self._paper(tree), next(registers, None), span)
+            case "layer":
+                return self._layer(tree)
         raise AssertionError(tree.data)
 
     def _dim(self, tree: Parsed) -> ast.Dim:
@@ -170,6 +173,32 @@ class Builder:
             problem = f'`{text}` is no identifier of {keeper}; one looks like `"{example}"`'
             self._bad_paper(value, problem)
         return Identifier(keeper, text)
+
+    def _layer(self, tree: Parsed) -> ast.Layer:
+        """Norm and gate of a layer; what is neither is reported."""
+        said: dict[str, str] = {}
+        words: list[Token] = []
+        for part in _trees(tree):
+            name, value = (_token(kid) for kid in part.children)
+            words += [name, value]
+            known = PARTS.get(str(name), ())
+            if str(name) not in PARTS:
+                problem = f"a layer has no `{name}`; its parts are {_quoted(PARTS)}"
+                self._reporter.add(SyntaxProblem(self._token_span(name), problem=problem))
+            elif str(value) not in known:
+                problem = f"a {name} of a layer is {_quoted(known)}, not `{value}`"
+                self._reporter.add(SyntaxProblem(self._token_span(value), problem=problem))
+            elif str(name) in said:
+                problem = f"a layer has one {name}, and this is another"
+                self._reporter.add(SyntaxProblem(self._token_span(name), problem=problem))
+            else:
+                said[str(name)] = str(value)
+        norm, gate = said.get("norm"), said.get("gate")
+        parts = LayerParts(
+            None if norm is None else Norm(norm), None if gate is None else Gate(gate)
+        )
+        named = tuple(self._token_span(word) for word in words if word.type == "NAME")
+        return ast.Layer(parts, named, self._span(tree))
 
     def _bad_paper(self, token: Token, problem: str, near: str | None = None) -> None:
         span = self._token_span(token)
@@ -327,3 +356,8 @@ def _tree(child: Token | Parsed) -> Parsed:
 def _token(child: Token | Parsed) -> Token:
     assert isinstance(child, Token)
     return child
+
+
+def _quoted(words: Iterable[str]) -> str:
+    """Words of the language as a message names them."""
+    return " or ".join(f"`{word}`" for word in words)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import groupby, repeat
 from typing import TypeGuard
 
+from dsfc.layer_parts import LayerParts
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.papers import Paper
 from dsfc.source import Span
@@ -183,6 +184,8 @@ class _Printer:
                 return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
             case ast.Citation():
                 return _citation(item.paper)
+            case ast.Layer():
+                return _layer(item.parts)
 
     def width(self, item: ast.Decl) -> int:
         """How much room the names of a declaration take."""
@@ -298,6 +301,13 @@ def _citation(paper: Paper) -> str:
     behind = "" if place is None else f"  {_string(place)}"
     fitting = (t for t in texts if max(map(len, f"{t}{behind}".split("\n"))) <= _WIDTH)
     return next(fitting, texts[-1]) + behind
+
+
+def _layer(parts: LayerParts) -> str:
+    """Norm and gate, in this order."""
+    if not parts.words:
+        raise ValueError("a layer names a norm or a gate")
+    return f"layer {', '.join(parts.words)}"
 
 
 def _typed(item: ast.Item) -> TypeGuard[ast.Decl]:

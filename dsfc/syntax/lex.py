@@ -25,7 +25,7 @@ from dsfc.syntax.letters import advice, describe, fold, is_legal, latex_spelling
 KEYWORDS = frozenset(
     (
         *("_MIXER", "_MODIFIER", "_EXTENDS", "_DIMS", "_CONST", "_BY", "_USE", "_ON", "_CLAIM"),
-        *("_PAPER", "_WHEN", "_AND", "_FOR", "DECL", "HEADS", "EACH", "FLAG"),
+        *("_PAPER", "_WHEN", "_AND", "_FOR", "DECL", "HEADS", "EACH", "FLAG", "LAYER"),
     )
 )
 """Token types of the reserved words."""

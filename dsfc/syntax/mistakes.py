@@ -384,6 +384,16 @@ MISTAKES: tuple[Mistake, ...] = (
             'paper "a", 2024, "t", arXiv "2312.06635", "eq. 1"',
         ),
     ),
+    Mistake(
+        "a layer is `layer norm rms, gate silu`",
+        (
+            "layer rms",
+            "layer norm",
+            "layer norm = rms",
+            "layer norm: rms",
+            "layer norm rms gate silu",
+        ),
+    ),
     # Units
     Mistake(
         "the body stands in braces: `mixer name { … }`",

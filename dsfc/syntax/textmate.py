@@ -33,6 +33,7 @@ SCOPES = {
     "_BY": "keyword.other",
     "_CLAIM": "keyword.control",
     "_PAPER": "keyword.control",
+    "LAYER": "keyword.control",
     "_WHEN": "keyword.control",
     "_AND": "keyword.operator.logical",
     "_FOR": "keyword.control",

@@ -9,10 +9,11 @@ from lark import Token
 from dsfc.diagnostics.report import nearest
 from dsfc.syntax import lex
 
-STARTERS = frozenset({"_DIMS", "DECL", "_CONST", "_USE", "_CLAIM", "_PAPER"})
+STARTERS = frozenset({"_DIMS", "DECL", "_CONST", "_USE", "_CLAIM", "_PAPER", "LAYER"})
 """Types of the reserved words that a line of a body starts with."""
 _WORDS: dict[str, tuple[str, ...]] = {
     "DECL": ("input", "param", "buffer", "state", "abstract"),
+    "LAYER": ("layer",),
     "FLAG": ("complex", "positive", "nonneg", "unit", "nonzero", "backward"),
     **{
         f"_{word.upper()}": (word,)
@@ -52,6 +53,7 @@ _READABLE = {
     "DECL": "a declaration",
     "FLAG": "a flag",
     "HEADS": "`heads`",
+    "LAYER": "`layer`",
     "EACH": "`each`",
     lex.SEPARATOR: "the end of the line",
     "$END": "the end of the text",
@@ -71,7 +73,7 @@ def expectation(accepted: set[str]) -> str:
     kinds = set(accepted)
     words = []
     if {"_CLAIM", "_DIMS", "DECL"} <= kinds:
-        kinds -= {"_CLAIM", "_DIMS", "_CONST", "_USE", "_PAPER", "DECL", "NAME"}
+        kinds -= {"_CLAIM", "_DIMS", "_CONST", "_USE", "_PAPER", "LAYER", "DECL", "NAME"}
         words.append("a definition or declaration")
     elif len(_OPERATORS & kinds) > 2:
         kinds -= _OPERATORS

@@ -328,8 +328,8 @@ def _exports(module: ModuleType) -> tuple[str, str]:
     names = [name for name in module.__all__ if name not in ("State", "reference")]
     classes = [name for name in names if isinstance(getattr(module, name), type)]
     functions = [name for name in names if name not in classes]
-    if len(classes) != 1 or len(functions) != 1:
-        raise SurfaceError(f"{module.__name__} does not export one class and one function")
+    if len(classes) not in (1, 2) or len(functions) != 1:  # the mixer comes before its layer
+        raise SurfaceError(f"{module.__name__} does not export one mixer and one function")
     return classes[0], functions[0]
 
 

@@ -196,7 +196,7 @@ class _Reader:
             modifier = self.name()
             self.take("on")
             unit.items.append(("use", (modifier, self.names())))
-        elif word in ("claim", "paper"):
+        elif word in ("claim", "paper", "layer"):
             while self.kind != "end" and self.word != "}":
                 self.at += 1
         elif after in (":", ","):

@@ -180,6 +180,9 @@ class _Derivation:
         if name == "paper":
             self._out += self._paper([symbol.name for symbol in rule.expansion])
             return
+        if name == "part":
+            self._out += self._part([symbol.name for symbol in rule.expansion])
+            return
         for symbol in rule.expansion:
             if symbol.is_term:
                 self._out.append((symbol.name, self._spelled(symbol.name)))
@@ -201,6 +204,12 @@ class _Derivation:
         if "NAME" in kinds:
             known |= {7: register, 8: value}
         return [(k, known[at] if at in known else self._spelled(k)) for at, k in enumerate(kinds)]
+
+    def _part(self, kinds: Sequence[str]) -> list[tuple[str, str]]:
+        """The tokens of the norm of a layer, or of the gate behind it."""
+        if self._out[-1][0] == "COMMA":
+            return [("NAME", "gate"), ("NAME", self._random.choice(("silu", "sigmoid")))]
+        return list(zip(kinds, ("norm", "layer" if "LAYER" in kinds else "rms"), strict=True))
 
     def _may(self, rule: Rule) -> bool:
         """Whether an item may stand here: `b : d` only goes on with a declaration."""

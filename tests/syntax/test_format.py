@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsfc.layer_parts import Gate, LayerParts, Norm
 from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register
 from dsfc.source import Source
 from dsfc.syntax import ast
@@ -105,6 +106,11 @@ PAPERS = st.builds(
     PROVENANCE.map(lambda it: None if it is None else it.text),
 )
 ITEMS |= PAPERS.map(ast.Citation)
+ITEMS |= (
+    st.builds(LayerParts, st.sampled_from([None, *Norm]), st.sampled_from([None, *Gate]))
+    .filter(lambda parts: parts.words)
+    .map(ast.Layer)
+)
 BODIES = st.lists(ITEMS, max_size=5).map(tuple)
 UNITS = st.one_of(
     st.builds(ast.MixerUnit, IDENTS, PROVENANCE, st.one_of(st.none(), IDENTS), BODIES),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.layer_parts import Gate, LayerParts, Norm
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.papers import Identifier, Paper, Register
 from dsfc.source import Source
@@ -50,6 +51,29 @@ def test_a_paper_is_read_whole():
     assert item('paper "Katsch", 2.023e3, "T"  "§2"').paper.place == "§2"
     modifier = parsed(f"modifier m on x {{ {text}; x = 2 * x }}").units[0]
     assert ast.papers(modifier) == (paper,)
+
+
+def test_a_layer_has_a_norm_and_a_gate():
+    assert item("layer norm layer").parts == LayerParts(Norm.LAYER)
+    found = item("layer gate silu, norm rms")
+    assert found.parts == LayerParts(Norm.RMS, Gate.SILU)
+    assert [word.text for word in found.words] == ["gate", "silu", "norm", "rms"]
+    assert ast.layer_parts(parsed("mixer m { layer gate sigmoid }").units[0]).gate is Gate.SIGMOID
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "said"),
+    [
+        ("form rms", "form", "a layer has no `form`; its parts are `norm` or `gate`"),
+        ("gate relu", "relu", "a gate of a layer is `silu` or `sigmoid`, not `relu`"),
+        ("norm rms, norm rms", "norm", "a layer has one norm, and this is another"),
+    ],
+)
+def test_what_no_layer_has_is_told_at_its_word(text, at, said):
+    with pytest.raises(DiagnosticError) as told:
+        item(f"layer {text}")
+    (problem,) = told.value.diagnostics
+    assert problem.message == said and problem.span.text == at
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsfc.diagnostics.catalogue import NameClash
+from dsfc.diagnostics.catalogue import Declaration, NameClash
 from dsfc.diagnostics.report import Label, Reporter
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import SPELLINGS
@@ -24,8 +24,14 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
     kinds: dict[str, ast.DeclKind] = {}
     values: dict[str, ast.Ident] = {}
     states: dict[str, ast.Ident] = {}
+    layers = 0
     for item in items:
         match item:
+            case ast.Layer():
+                layers += 1
+                if layers > 1:
+                    problem = "a mixer says once what its layer is"
+                    reporter.add(Declaration(item.span, name="layer", problem=problem))
             case ast.Dims():
                 for dim in item.dims:
                     _introduce(dim.name, axes, "an axis", reporter)

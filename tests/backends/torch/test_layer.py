@@ -80,6 +80,7 @@ Attributes:
         float32 when the layer is cast to a narrower dtype.
     no_weight_decay: names of those and of parameters that are stored as a log, logit or root:
         weight decay is not to draw them to 0.
+    head_axes: names of what heads lie along, and on which axis: where tensor parallelism cuts.
 
 Raises:
     ValueError: sizes that do not fit one another.
