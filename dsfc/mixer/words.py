@@ -185,7 +185,7 @@ _EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
             "language/papers",
             _mixer('paper "Vaswani et al.", 2017, "Attention", arXiv "1706.03762"', "y = u"),
         ),
-        "layer": ("language/layer", _mixer("layer norm rms, gate silu", "y = u")),
+        "layer": ("language/papers", _mixer("layer norm rms, gate silu", "y = u")),
         "when": ("language/claims", _mixer("claim u^3 > 0 when u > 0", "y = u")),
         "and": ("language/claims", _mixer("claim u^3 < 1 when u > 0 and u < 1", "y = u")),
         "for": ("language/claims", _ORTHOGONAL),
