@@ -351,6 +351,9 @@ VALUES = [
     ("(1 + u^2) / (1 + u^2) == 1", "", "unknown"),
     ("log(-1 - a^2) == log(-1 - a^2)", "", "refuted"),
     ("sqrt(-1 - a^2) <= sqrt(-1 - a^2)", "", "refuted"),
+    ("a^0.3 >= 0", "nonneg", "unknown"),
+    ("Re(sqrt(cplx(a, u - u))) >= 0", "", "unknown"),
+    ("abs(log(cplx(a, u - u))) >= 0", "nonzero", "unknown"),
 ]
 
 

@@ -85,6 +85,7 @@ PAIRS = [
     Pair(Z, "Re(sqrt(z^2)) * u", "Re(z) * u", APART, Unknown),
     Pair("", "u / sqrt(2)", "u * sqrt(2) / 2", SAME),
     Pair(a_("positive"), "a^(1/3) * a^(2/3) * u", "a * u", SAME),
+    Pair(a_("nonneg"), "a^(1/3) * a^(2/3) * u", "a * u", SAME),
     Pair(a_("nonneg"), "u / (1 + sqrt(a))", "u * (1 - sqrt(a)) / (1 - a)", BOTH),
     # Sizes and signs.
     Pair(Z, "abs(z)^2 * u", "Re(z * conj(z)) * u", SAME),
