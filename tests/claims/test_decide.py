@@ -610,7 +610,7 @@ mixer product { dims d
         ("recurrent when b == 1 and c == 1 and a == b", "proved"),
         ("recurrent when v == w and w == v", "unknown"),
         ("recurrent when v == w[i-1] and w == v[i-1]", "unknown"),
-        ("recurrent when a == b and b == a", "unknown"),
+        ("recurrent when a == b and b == a", "refuted"),
         ("fixed when b == 1 and a == c", "unknown"),  # c is another one there
     ],
 )

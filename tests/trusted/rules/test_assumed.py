@@ -13,6 +13,7 @@ from dsfc.api.pipeline import read as read_spec
 from dsfc.claims.verdict import Proved, Refuted
 from dsfc.derive.again import derived_again
 from dsfc.expr.build import ONE, ZERO, add, mul, num, rewrite, walk
+from dsfc.expr.declarations import Constraint
 from dsfc.expr.tree import Bound, Expr, Field, Now, Reduce, Reduction, Ref, Time
 from dsfc.lean import NotWritten, lean_text
 from dsfc.system.ir import Definition
@@ -178,6 +179,24 @@ def test_there_has_to_be_a_point_at_which_it_holds(shown: Callable) -> None:
     assert not held(2, **{**plain, "k": basis[:2], "beta": (one, one)})
     short = {name: x[:2] for name, x in plain.items()}
     assert not held(1, **{**short, "beta": (one,)})  # nothing is read at an earlier token
+
+
+def test_the_point_is_one_of_the_other_mixer_too(shown: Callable) -> None:
+    certificate = shown("delta", 0)
+    claim, point = certificate.claim, certificate.proof.holds
+    positive = tuple(
+        replace(t, constraint=Constraint.POSITIVE) if t.name == "beta" else t
+        for t in claim.b.inputs
+    )
+    narrower = replace(claim, b=replace(claim.b, inputs=positive))
+    one, zero = (1, 1, 0, 1), (0, 1, 0, 1)
+    values = {n: (one,) * 4 for n, _ in point.values} | {"k": (one, zero, zero, one)}
+    for gate, taken in ((1, True), (-1, False)):
+        at_point = Somewhere(2, tuple((values | {"beta": ((gate, 1, 0, 1),) * 2}).items()))
+        proof = replace(certificate.proof, holds=at_point)
+        assert accepted(replace(certificate, proof=proof, defined=None))
+        forged = Certificate(narrower, proof, None)
+        assert accepted(forged) is taken
 
 
 def test_difference_is_shown_where_it_holds(shown: Callable) -> None:
