@@ -265,8 +265,9 @@ def _modes(e: Entry) -> list[str]:
 def _in_print(e: Entry) -> str:
     """Where the formulas stand in its papers, as far as the spec says so."""
     found = paper_pages.labelled(e.name)
-    shown = "; ".join(f"`{name}`, {_escaped(where)}" for name, where in found)
-    return f"In print: {shown}." if shown else ""
+    shown = "; ".join(f"`{name}` is {_escaped(where)}" for name, where in found)
+    letters = "Letters are those of the spec; i is the token, which papers also call t."
+    return f"{letters} In the papers {shown}." if shown else letters
 
 
 def _aligned(rows: list[str]) -> str:
@@ -298,7 +299,8 @@ def _spectrum(e: Entry) -> str:
     ]
     for shown, states in _grouped(e.spectra):
         label = f"eigenvalues of the transition of {' and '.join(states)}"
-        parts.append(picture.svg(shown.values, label))
+        if np.unique(shown.values).size > 1:
+            parts.append(picture.svg(shown.values, label))
         parts.append(_said(shown, states))
     return "\n\n".join(parts)
 

@@ -27,7 +27,7 @@ def identity(s: Subject) -> str:
         ("class", f"{structure.title}, {structure.label}: {CLASSES[structure.name].form}"),
         ("causal", "yes" if structure.causal else "no: it reads tokens to come"),
     ]
-    rows += [("no finite state", why) for why in dict.fromkeys(structure.sums)]
+    rows += [("no finite state", why.replace("`", "")) for why in dict.fromkeys(structure.sums)]
     if structure.blocks:
         rows.append(("state", f"{text(structure.state_size)} numbers"))
     rows += [(f"|Λ| of {b.state}", bound_text(b.bound)) for b in structure.blocks]
@@ -110,6 +110,6 @@ def emitted(s: Subject) -> str:
     if isinstance(s.compiled, str):
         return paragraph(f"It does not compile: {s.compiled}.")
     if not s.compiled.core.strip():
-        return paragraph("Its module has no mode of its own.")
+        return paragraph("Its modes call operators of PyTorch alone, so there is no text to show.")
     shown = f"<pre>{escape(s.compiled.core)}</pre>"
     return f"<details><summary>Modes of the torch module</summary>{shown}</details>"
