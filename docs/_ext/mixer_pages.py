@@ -366,6 +366,10 @@ def _kernels(e: Entry) -> str:
     return f"{told}\n\n{kernel_table.section(e.it)}"
 
 
+_POINT = 300
+"""So many characters of a point are shown; the numbers of a wide mixer would fill the page."""
+
+
 def _claims(e: Entry) -> str:
     """The claims of a spec with their verdicts, and stability where it is not among them."""
     found = list(claims(e.it))
@@ -381,7 +385,8 @@ def _claim(it: Decided, note: str = "") -> str:
         case Proved(by):
             return f"- **proved** {shown}: {_escaped(by)}"
         case Refuted(why, point):
-            where = f"; the point: `{point}`" if point else ""
+            cut = point if len(point) <= _POINT else f"{point[:_POINT]}…"
+            where = f"; the point: `{cut}`" if point else ""
             return f"- **refuted** {shown}: {_escaped(why)}{where}"
     return f"- **not decided** {shown}: {_escaped(it.verdict.obstacle)}"
 

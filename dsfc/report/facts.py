@@ -10,7 +10,7 @@ from dsfc.claims.verdict import Decided, Proved, Refuted
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.report.formulas import definition_rows, formula, matrix_rows, paper_rows
-from dsfc.report.html import paragraph, table
+from dsfc.report.html import inline, paragraph, table
 from dsfc.report.subject import Compiled, Subject
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import Bound, BoundKind, Structure
@@ -27,7 +27,7 @@ def identity(s: Subject) -> str:
         ("class", f"{structure.title}, {structure.label}: {CLASSES[structure.name].form}"),
         ("causal", "yes" if structure.causal else "no: it reads tokens to come"),
     ]
-    rows += [("no finite state", why.replace("`", "")) for why in dict.fromkeys(structure.sums)]
+    rows += [("no finite state", why) for why in dict.fromkeys(structure.sums)]
     if structure.blocks:
         rows.append(("state", f"{text(structure.state_size)} numbers"))
     rows += [(f"|Λ| of {b.state}", bound_text(b.bound)) for b in structure.blocks]
@@ -89,7 +89,7 @@ def _claim(c: Decided) -> str:
     kind = word.replace(" ", "-")
     return (
         f'<li><b class="{kind}">{word}</b> <code>{escape(c.statement.text)}</code>: '
-        f"{escape(said)}</li>"
+        f"{inline(said)}</li>"
     )
 
 
