@@ -16,8 +16,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from dsfc.cli import commands
 from dsfc.diagnostics.catalogue import CODES
-from dsfc.expr.table import TABLE
+from dsfc.mixer.words import WORDS
 from dsfc.syntax.pygments_lexer import DsfLexer
+
+BAR = "\\|"
+"""A bar in a cell of a table."""
 
 
 class Lenient(DsfLexer):
@@ -80,15 +83,16 @@ class ModuleText(Generated):
 
 
 class PrimitiveTable(Generated):
-    """Every row of the primitive table."""
+    """Every function that a spec may call."""
 
     def markdown(self) -> str:
         """Writes one table row per primitive."""
-        rows = ["| in specs | meaning | arguments | field | monotone |", "|---|---|---|---|---|"]
-        for row in TABLE.values():
-            meaning = f"`{row.spelling}`", row.meaning.replace("|", "\\|")
-            cells = (*meaning, str(row.arity), row.fields.value, row.monotone.value)
-            rows.append("| " + " | ".join(cells) + " |")
+        rows = ["| function | meaning | notes |", "|---|---|---|"]
+        for word in WORDS.values():
+            if word.kind == "function":
+                call = word.calls[0] if word.calls else word.name
+                cells = (f"`{call}`", word.meaning, "; ".join(word.notes))
+                rows.append(f"| {' | '.join(c.replace('|', BAR) for c in cells)} |")
         return "\n".join(rows)
 
 

@@ -265,8 +265,9 @@ def _modes(e: Entry) -> list[str]:
 def _in_print(e: Entry) -> str:
     """Where the formulas stand in its papers, as far as the spec says so."""
     found = paper_pages.labelled(e.name)
-    shown = "; ".join(f"`{name}`, {_escaped(where)}" for name, where in found)
-    return f"In print: {shown}." if shown else ""
+    shown = "; ".join(f"`{name}` is {_escaped(where)}" for name, where in found)
+    letters = "Letters are those of the spec; i is the token, which papers also call t."
+    return f"{letters} In the papers {shown}." if shown else letters
 
 
 def _aligned(rows: list[str]) -> str:
@@ -298,7 +299,8 @@ def _spectrum(e: Entry) -> str:
     ]
     for shown, states in _grouped(e.spectra):
         label = f"eigenvalues of the transition of {' and '.join(states)}"
-        parts.append(picture.svg(shown.values, label))
+        if np.unique(shown.values).size > 1:
+            parts.append(picture.svg(shown.values, label))
         parts.append(_said(shown, states))
     return "\n\n".join(parts)
 
@@ -364,6 +366,10 @@ def _kernels(e: Entry) -> str:
     return f"{told}\n\n{kernel_table.section(e.it)}"
 
 
+_POINT = 300
+"""So many characters of a point are shown; the numbers of a wide mixer would fill the page."""
+
+
 def _claims(e: Entry) -> str:
     """The claims of a spec with their verdicts, and stability where it is not among them."""
     found = list(claims(e.it))
@@ -379,7 +385,8 @@ def _claim(it: Decided, note: str = "") -> str:
         case Proved(by):
             return f"- **proved** {shown}: {_escaped(by)}"
         case Refuted(why, point):
-            where = f"; the point: `{point}`" if point else ""
+            cut = point if len(point) <= _POINT else f"{point[:_POINT]}…"
+            where = f"; the point: `{cut}`" if point else ""
             return f"- **refuted** {shown}: {_escaped(why)}{where}"
     return f"- **not decided** {shown}: {_escaped(it.verdict.obstacle)}"
 

@@ -10,7 +10,7 @@ from dsfc.diagnostics.report import Diagnostic, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimForm(Diagnostic):
-    """A claim is neither a comparison nor a known predicate, or speaks of what is not there.
+    """A claim is neither a comparison nor a known predicate, or names what the mixer has not got.
 
     A claim compares values (`claim 0 < decay(S) < 1`), or is one of the predicates `stable`,
     `causal`, `time_invariant`, `row_stochastic`, `finite`, `class C` and `equivalent M`. The
@@ -91,8 +91,8 @@ class ClaimRefuted(Diagnostic):
 class ClaimNote(Diagnostic):
     """A claim was neither proved nor refuted (a note, not an error).
 
-    The message names what stood in the way. That no point was found where the claim fails is no
-    proof. `check --strict` takes an undecided claim for an error.
+    The message names what stood in the way. A search that finds no counterexample is no proof.
+    `check --strict` takes an undecided claim for an error.
 
     ```dsf wrong
     mixer shares {
@@ -132,7 +132,7 @@ class ClaimNote(Diagnostic):
 class ClaimOpen(Diagnostic):
     """A claim was neither proved nor refuted, and `check --strict` asks for a verdict on each.
 
-    What stood in the way is what the note N-CLAIM says, which is this without `--strict`.
+    The message names what stood in the way. Without `--strict` the same is the note N-CLAIM.
 
     ```dsf wrong
     mixer shares {

@@ -153,7 +153,7 @@ class Capture(Diagnostic):
     """The body of a function uses a stream.
 
     Inside `sum[j ≤ i](…)` a function may be called at j; a stream in its body would still be read
-    at i, which nobody would expect.
+    at i, not at j.
 
     ```dsf wrong
     mixer scored {

@@ -309,7 +309,7 @@ class ShapeState(Diagnostic):
 class WideOutput(Diagnostic):
     """The output has all axes of a matrix state (a note, not an error).
 
-    Each token then has as many outputs as the state has entries. Mostly a query was to be
+    Each token then has as many outputs as the state has entries. Usually a query is meant to be
     contracted with the state, which `·` does and `*` does not.
 
     ```dsf wrong

@@ -117,8 +117,7 @@ class Future(Diagnostic):
 class Lag(Diagnostic):
     """An update reads a state further back than one step.
 
-    What a state keeps from one step to the next is all it has. A second state can hold the value
-    before.
+    A state holds its last value alone. A second state can hold the value before.
 
     ```dsf wrong
     mixer delayed {
@@ -373,7 +372,7 @@ class IdleIndex(Diagnostic):
 class CacheNote(Diagnostic):
     """A sum over the past has no finite state (a note, not an error).
 
-    The sum is right, but its state grows by one entry per token: the mixer has the class NONE. A
+    The sum is legal, but its state grows by one entry per token, and its structure cell is NONE. A
     mean weighted by exponentials of q · k[j] compiles all the same, to softmax attention over all
     tokens. The state becomes finite when the summand is a sum of (function of i) × (function of j)
     × (decay of i - j).

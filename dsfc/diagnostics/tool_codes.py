@@ -50,8 +50,8 @@ class RecurrentOnly(Diagnostic):
 
     Every system of finite states runs in mode `recurrent`. Where its states read each other, its
     decays may be 0 or negative, or a full matrix depends on the token, there is no mode that
-    computes many tokens at once. `check` says so and is content; with `--require-parallel` it is an
-    error, of `check` and `compile`.
+    computes many tokens at once. `check` says so without an error; with `--require-parallel` it is
+    an error of `check` and `compile`.
 
     ```console wrong
     $ echo "mixer pair { dims d; input u : d; state s, t : d
@@ -245,9 +245,8 @@ class WhichMixer(Diagnostic):
 class Conversion(Diagnostic):
     """Weights of one mixer cannot be turned into another's.
 
-    That takes a proof that both are one function of equal parameters, weights that are those of the
-    first, and two modules that give equal outputs. The message has what is missing. Nothing is
-    written.
+    A conversion needs a proof that both mixers are one function of equal parameters, weights of the
+    first, and equal outputs of both modules. The message names what is missing. Nothing is written.
 
     ```console wrong
     $ dsfc compile linear_attn
@@ -278,8 +277,8 @@ class Conversion(Diagnostic):
 class CertificateFormat(Diagnostic):
     """A certificate was written by another version of dsfc.
 
-    Its format names the version of the types it is made of. A field that came later has no meaning
-    in an older document, so it is not guessed at: run `dsfc equiv --certificate` again.
+    Its format names the version of the types it is made of. An older document lacks the fields that
+    came later, and dsfc does not guess them: run `dsfc equiv --certificate` again.
 
     ```console wrong
     $ dsfc equiv linear_attn linear_attn --certificate proof.json
@@ -307,11 +306,11 @@ class CertificateFormat(Diagnostic):
 class NotLifted(Diagnostic):
     r"""A PyTorch module, or a part of it, has no spec.
 
-    `dsfc lift` traces the module and looks at each operation. What a spec cannot say is named with
-    the line of the module that does it: sums over the batch, tokens to come, random values, a loop
-    whose rounds differ, a state that is updated by a function that is not affine in it. Where a
-    spec was written, but the module gives other outputs or gradients at other lengths, that is
-    said too, and nothing is written.
+    `dsfc lift` traces the module and looks at each operation. An operation that a spec cannot
+    express is named with its line: sums over the batch, tokens to come, random values, a loop whose
+    rounds differ, a state that is updated by a function that is not affine in it. If the spec and
+    the module give different outputs or gradients at other lengths, the message says so, and
+    nothing is written.
 
     ```console wrong
     $ printf 'def last(x):\n  return x.flip(1)\n' > mine.py
@@ -336,8 +335,8 @@ class NotLifted(Diagnostic):
 class NoReport(Diagnostic):
     """A mixer cannot be reported on with what is given.
 
-    Either weights or data are not those of the mixer, or it has an abstract map, which has no
-    values, or a library that draws is not installed: `pip install 'dsfc[report]'` brings matplotlib
+    The weights or the data do not fit the mixer; or the mixer has an abstract map, which has no
+    values; or a library that draws is not installed: `pip install 'dsfc[report]'` brings matplotlib
     and latex2mathml. Nothing is written.
 
     ```console wrong

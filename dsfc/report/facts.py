@@ -10,7 +10,7 @@ from dsfc.claims.verdict import Decided, Proved, Refuted
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.report.formulas import definition_rows, formula, matrix_rows, paper_rows
-from dsfc.report.html import paragraph, table
+from dsfc.report.html import inline, paragraph, table
 from dsfc.report.subject import Compiled, Subject
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import Bound, BoundKind, Structure
@@ -89,7 +89,7 @@ def _claim(c: Decided) -> str:
     kind = word.replace(" ", "-")
     return (
         f'<li><b class="{kind}">{word}</b> <code>{escape(c.statement.text)}</code>: '
-        f"{escape(said)}</li>"
+        f"{inline(said)}</li>"
     )
 
 
@@ -110,6 +110,6 @@ def emitted(s: Subject) -> str:
     if isinstance(s.compiled, str):
         return paragraph(f"It does not compile: {s.compiled}.")
     if not s.compiled.core.strip():
-        return paragraph("Its module has no mode of its own.")
+        return paragraph("Its modes call operators of PyTorch alone, so there is no text to show.")
     shown = f"<pre>{escape(s.compiled.core)}</pre>"
     return f"<details><summary>Modes of the torch module</summary>{shown}</details>"

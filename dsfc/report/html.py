@@ -1,11 +1,14 @@
-"""Pieces of HTML: tables, figures, paragraphs; what is given as text stays text."""
+"""Pieces of HTML: tables, figures, paragraphs; text stays text, with code between backticks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
@@ -13,12 +16,17 @@ def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
 
     def cell(value: object, tag: str) -> str:
         kind = ' class="number"' if isinstance(value, int | float) else ""
-        shown = number(value) if isinstance(value, int | float) else escape(str(value))
+        shown = number(value) if isinstance(value, int | float) else inline(str(value))
         return f"<{tag}{kind}>{shown}</{tag}>"
 
     lines = [f"<tr>{''.join(cell(h, 'th') for h in head)}</tr>"] if head else []
     lines += [f"<tr>{''.join(cell(c, 'td') for c in row)}</tr>" for row in rows]
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+
+
+def inline(said: str) -> str:
+    """Returns a text in which what stands between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(said))
 
 
 def number(value: float) -> str:
@@ -37,7 +45,7 @@ def figure(svg: str, caption: str) -> str:
 
 def paragraph(said: str) -> str:
     """Returns a text as a paragraph; nothing of an empty one."""
-    return f"<p>{escape(said)}</p>" if said else ""
+    return f"<p>{inline(said)}</p>" if said else ""
 
 
 def gallery(figures: Iterable[str]) -> str:

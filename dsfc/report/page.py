@@ -24,6 +24,10 @@ pre { background: var(--soft); padding: .8rem; overflow-x: auto; font-size: .82r
 code { font-size: .9em; overflow-wrap: anywhere; }
 .scroll, .formula { overflow-x: auto; }
 .formula { padding: .25rem 0; } .formula math { margin: 0; display: inline-block; }
+math { font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math",
+  "DejaVu Math TeX Gyre", math; }
+/* Where no font has the measures of formulas, browsers set subscripts on the line of their base. */
+math msub > :nth-child(2), math msubsup > :nth-child(2) { padding-top: .15em; }
 table { border-collapse: collapse; font-size: .9rem; margin: .6rem 0; }
 td, th { border-bottom: 1px solid var(--line); padding: .25rem .7rem .25rem 0; text-align: left;
   vertical-align: top; }

@@ -29,7 +29,7 @@ def resources(s: Subject) -> str:
         ("state, bytes", a.state * WIDTH),
         ("kept of each token, bytes", a.kept * WIDTH),
         ("cache of softmax attention as wide, bytes a token", a.cache * WIDTH),
-        ("its memory is smaller than that cache from, tokens", a.crossover),
+        ("tokens from which its memory is smaller than that cache", a.crossover),
     ]
     return (
         paragraph(f"Sizes of a layer: {at}; one sequence, numbers of {WIDTH} bytes.")

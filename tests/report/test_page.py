@@ -28,6 +28,7 @@ from dsfc.report.analyses import (
 )
 from dsfc.report.facts import emitted, identity
 from dsfc.report.facts import spec as spec_of
+from dsfc.report.html import inline
 from dsfc.report.page import comparison, report
 from dsfc.report.resources import resources
 from dsfc.report.sections import sections
@@ -181,7 +182,7 @@ def test_what_a_claim_proves_of_a_matrix_is_not_left_open() -> None:
       claim stable
     }}"""
     proved, refuted = _written(text.format(scale=1)), _written(text.format(scale=3))
-    assert "≤ 1: its claim `stable` is proved" in identity(proved)
+    assert "≤ 1: its claim <code>stable</code> is proved" in identity(proved)
     assert "norms decide" not in identity(proved) and "norm argument" not in identity(proved)
     assert "norm argument is needed" in identity(refuted)
     assert "eigenvalues do not bound" not in influences(proved)
@@ -217,3 +218,8 @@ def test_sums_over_pairs_are_not_counted_as_nothing() -> None:
     modes = [r for r in rows if re.search(r"<t[dh][^>]*>(recurrent|parallel)<", r)]
     assert len(modes) == 2 and all(r.count("not counted") == 2 for r in modes)
     assert "not counted" not in resources(_subject("gla"))
+
+
+def test_what_stands_between_backticks_is_code_and_no_markup() -> None:
+    assert inline("a `b < c` d") == "a <code>b &lt; c</code> d"
+    assert inline("<i>`<b>`</i> `") == "&lt;i&gt;<code>&lt;b&gt;</code>&lt;/i&gt; `"
