@@ -42,7 +42,7 @@ mixer held {{ dims p
 """
 
 
-def modes(decay: Fraction, weight: Fraction, sign: int = 1) -> tuple[System, ...]:
+def modes(decay: int, weight: Fraction, sign: int = 1) -> tuple[System, ...]:
     """A mode by Euler's rule, its decay and weight scaled, and one whose input is held."""
     text = MODES.format(decay=f"({decay})", weight=f"({weight})", sign=sign)
     read_text = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
@@ -50,9 +50,9 @@ def modes(decay: Fraction, weight: Fraction, sign: int = 1) -> tuple[System, ...
 
 
 @settings(max_examples=4)
-@given(SCALES, SCALES)
+@given(st.integers(1, 4), SCALES)
 def test_two_numbers_are_found_by_a_function_of_both_and_an_equation_of_one(
-    decay: Fraction, weight: Fraction
+    decay: int, weight: Fraction
 ) -> None:
     """Of e^-aΔ = E and (1 - e^-aΔ) / a = w: a = (1 - E) / w, and Δ = -log E / a."""
     found = subsumes(*modes(decay, weight), (), conditions=True)
@@ -67,7 +67,7 @@ def test_two_numbers_are_found_by_a_function_of_both_and_an_equation_of_one(
 def test_a_number_out_of_its_range_is_no_value() -> None:
     """Weights of the first are positive, and those of the second negative where the sign is."""
     for sign, ways in ((1, 1), (-1, 0)):
-        a, b = modes(Fraction(1), Fraction(1), sign)
+        a, b = modes(1, Fraction(1), sign)
         claim = Claim(a, b, (), chosen(a, b, 1), case=True, apart=("a", "Delta"))
         assert len(list(matched(claim, 4, (False,)))) == ways
 
@@ -89,7 +89,7 @@ def test_a_factor_between_states_goes_into_the_values_that_hold_it() -> None:
 
 def test_what_is_yielded_keeps_the_second_mixer() -> None:
     """Values are conditions, and nothing of the two is changed."""
-    a, b = modes(Fraction(1), Fraction(1))
+    a, b = modes(1, Fraction(1))
     claim = Claim(a, b, (), chosen(a, b, 1), case=True, apart=("a", "Delta"))
     (way, *_) = matched(claim, scaled=(False,))
     assert replace(way, conditions=(), functions=()) == claim
