@@ -11,7 +11,7 @@ import pytest
 
 import dsfc
 from dsfc.prover.closure import Differs, close
-from dsfc.prover.sizes import chosen, enough
+from dsfc.prover.sizes import at_counts, chosen, enough
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant
 from dsfc.trusted.entries import Obstacle
@@ -104,3 +104,13 @@ def test_the_first_sizes_to_try_are_not_below_the_given_ones(system: Callable) -
     assert dict(at_counts.sizes)["n"] == 2 and set(at_counts.every) == {"h", "n", "p"}
     larger, least = enough(dataclasses.replace(one, sizes=(("h", 3), ("n", 1), ("p", 1))), False)
     assert (dict(larger.sizes)["h"], dict(least.sizes)["h"]) == (3, 1)
+
+
+def test_an_axis_that_cannot_have_more_entries_keeps_its_own(system: Callable) -> None:
+    """n = h / h has one entry, whatever h is; n = 1 is a default, and may have the count."""
+    a, b = (system("further_layers", name) for name in ("square_of_sum", "sum_of_squares"))
+    claim = at_counts(Claim(a, b, (), chosen(a, b, 2)), entries=False)
+    assert dict(claim.sizes)["n"] == 1 and "n" not in claim.every
+    a, b = (system("further_layers", name) for name in ("alone", "pairwise"))
+    claim = at_counts(Claim(a, b, (), chosen(a, b, 1)), entries=False)
+    assert dict(claim.sizes)["n"] > 1
