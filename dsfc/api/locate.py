@@ -12,6 +12,9 @@ from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import nearest
 
 SUFFIX = ".dsf"
+BLOCKS = "blocks"
+"""The folder of shipped specs of whole blocks, beside those of mixers."""
+
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -43,8 +46,10 @@ def locate(path: str | os.PathLike[str]) -> Place:
     try:
         if file.is_file():
             return Place(file)
-        if _BARE.fullmatch(word) and (shipped := _library() / f"{word}{SUFFIX}").is_file():
-            return Place(shipped, shipped=True)
+        if _BARE.fullmatch(word):
+            for folder in (_library(), _library() / BLOCKS):
+                if (shipped := folder / f"{word}{SUFFIX}").is_file():
+                    return Place(shipped, shipped=True)
         if file.exists():  # a folder, a pipe; reading it says what is wrong, if anything is
             return Place(file)
         beside = [str(f) for f in file.parent.glob(f"*{SUFFIX}")]

@@ -125,6 +125,7 @@ def test_one_token_under_autocast_runs_the_operator() -> None:
 class State:
     gauge: ClassVar[str] = "S: identity"
     spec: ClassVar[str] = "abc"
+    mixer: ClassVar[str] = "m"
 
     S: torch.Tensor
     m: torch.Tensor

@@ -6,11 +6,16 @@ import inspect
 from pathlib import Path
 from types import ModuleType
 
+import emitted
 import pytest
 import torch
 
 import dsfc
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.validate.surface import surface
+
+REFUSED = ("generalized_attn",)
+"""Specs with an input that no linear map gives."""
 
 
 @pytest.fixture
@@ -18,6 +23,8 @@ def layered(name: str, tmp_path: Path) -> ModuleType:
     return dsfc.import_module(dsfc.compile(name, out=tmp_path / f"{name}_layer.py", layer=True))
 
 
+@pytest.mark.parametrize("name", [n for n in emitted.compiled() if n not in REFUSED])
+@pytest.mark.share(24, ci=6)
 def test_maps_and_mixer_of_a_layer_are_the_mixer(module: ModuleType, layered: ModuleType) -> None:
     """Values and gradients agree in float64 to rounding, and each holds the other's weights."""
     found = surface(module)
@@ -49,3 +56,9 @@ def test_maps_and_mixer_of_a_layer_are_the_mixer(module: ModuleType, layered: Mo
         token, state = layer.step(u[:, 2], state)
         rest = layer(u[:, 3:], state)
         torch.testing.assert_close(torch.cat((first, token.unsqueeze(1), rest), 1), layer(u))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DiagnosticError, match="E-LAYER"):
+        dsfc.compile(name, out=tmp_path / "refused.py", layer=True)

@@ -55,10 +55,13 @@ def _rows(x: Tensor, mask: Tensor | None, cu_seqlens: Tensor | None) -> list[tup
         return _packed(ends, x.device)
     if cu_seqlens is not None:
         raise ValueError("give mask or cu_seqlens, not both: take masked tokens out of a pack")
-    if mask.dtype != torch.bool or mask.shape != x.shape[:2] or mask.device != x.device:
-        want = f"torch.bool {list(x.shape[:2])} on {x.device}"
+    if mask.is_floating_point():
+        raise ValueError("mask has fractions: give mask.bool(), or mask == 0 of one that is added")
+    if mask.is_complex() or mask.shape != x.shape[:2] or mask.device != x.device:
+        want = f"torch.bool, or 0 and 1, {list(x.shape[:2])} on {x.device}"
         got = f"{mask.dtype} {list(mask.shape)} on {mask.device}"
         raise ValueError(f"mask must be {want}, got {got}")
+    mask = _truths(mask)
     # Tokens that count come to the front of their row, whose first fills the rest. A row of nothing
     # takes one of another row.
     lengths, numbers = mask.sum(1), torch.arange(mask.shape[0], device=mask.device)
@@ -67,6 +70,18 @@ def _rows(x: Tensor, mask: Tensor | None, cu_seqlens: Tensor | None) -> list[tup
     filler = mask.flatten().int().argmax() if mask.numel() else lengths.new_zeros(())
     filler = torch.where(lengths[:, None] > 0, tokens[:, :1], filler)
     return [(numbers, torch.where(_counts(lengths, tokens), tokens, filler), lengths)]
+
+
+def _truths(mask: Tensor) -> Tensor:
+    """A mask of 0 and 1 as truth values; other numbers may be those of sequences: refused."""
+    if mask.dtype == torch.bool:
+        return mask
+    fits = ((mask == 0) | (mask == 1)).all()
+    if torch.compiler.is_compiling():  # a graph does not wait for the answer
+        torch._assert_async(fits, "mask must hold 0 and 1")
+    elif not fits:
+        raise ValueError("mask must hold 0 and 1, got other numbers: a pack has cu_seqlens")
+    return mask == 1
 
 
 def _packed(ends: list[int], device: torch.device) -> list[tuple[Tensor, ...]]:

@@ -38,7 +38,8 @@ def _restored(
         ValueError: of another mixer, without a tensor, or in another gauge without its factor.
     """
     if kept.get("spec") != kind.spec:
-        raise ValueError(f"a state of spec {kept.get('spec')}, want {kind.spec}: another mixer's")
+        what = f"a state of spec {kept.get('spec')}, want {kind.spec} of {kind.mixer}"
+        raise ValueError(f"{what}: another mixer's")
     own, maxima = kept.get("gauge") == kind.gauge, maxima or {}
     known = {*kept, *(() if own else maxima)}
     lacks = [x.name for x in fields(kind) if x.name not in known]
@@ -142,11 +143,16 @@ def _one_by_one(
     return torch.stack(ys, 1), *(x[-1] if n in grows else torch.cat(x) for n, x in columns)
 
 
-def _of_spec(state: Any, spec: str) -> None:
-    """Raises a ValueError for a state of another mixer, or what is no state."""
-    found = getattr(state, "spec", type(state).__name__)
-    if found != spec:
-        raise ValueError(f"state must be a State of spec {spec}, got {found}")
+def _of_spec(state: Any, kind: Any) -> None:
+    """Raises a ValueError for a state of another mixer than a class of states, or no state."""
+    spec = getattr(state, "spec", None)
+    if spec == kind.spec:
+        return
+    other = getattr(state, "mixer", None)
+    got = f"one of {other}" if spec and other else type(state).__name__
+    if other == kind.mixer:
+        got = f"one of another {other}: of spec {spec}, want {kind.spec}"
+    raise ValueError(f"state must be a State of {kind.mixer}, got {got}")
 
 
 def _state_fits(

@@ -167,7 +167,8 @@ WRONG = {
         {"mask": torch.ones(1, 9, dtype=torch.bool), "cu_seqlens": torch.tensor([0, 9])},
         "give mask or cu_seqlens, not both",
     ),
-    "mask of numbers": ({"mask": torch.ones(1, 9)}, r"must be torch.bool \[1, 9\] on cpu"),
+    "mask that may be added": ({"mask": torch.ones(1, 9)}, r"give mask.bool\(\), or mask == 0"),
+    "mask of sequences": ({"mask": torch.arange(9)[None]}, "must hold 0 and 1, got other numbers"),
     "mask too short": ({"mask": torch.ones(1, 8, dtype=torch.bool)}, r"got torch.bool \[1, 8\]"),
     "falling": ({"cu_seqlens": torch.tensor([0, 5, 4, 9])}, r"got \[0, 5, 4, 9\]"),
     "starts late": ({"cu_seqlens": torch.tensor([1, 9])}, "rise in whole numbers from 0 to L = 9"),
@@ -189,6 +190,16 @@ def test_what_is_wrong_is_said(layer, name: str) -> None:
     how, words = WRONG[name]
     with pytest.raises(ValueError, match=words):
         layer(tokens(1, 9), **how)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dynamo makes an autograd function
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
+def test_a_mask_may_hold_0_and_1(layer, dtype: torch.dtype) -> None:
+    u, mask = tokens(2, 9), torch.tensor([[0, 1, 1, 0, 1, 1, 1, 1, 0], [1] * 9])
+    wanted = layer(u, mask=mask.bool())
+    assert torch.equal(layer(u, mask=mask.to(dtype)), wanted)
+    run = torch.compile(layer, backend="eager", fullgraph=True)
+    assert torch.equal(run(u, mask=mask.to(dtype)), wanted)
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,14 @@ def test_a_call_that_refuses_a_state_says_whose_it_is(module, layer, tokens) -> 
     @dataclass
     class State:
         spec: str = "0123456789abcdef"
+        mixer: str = "ssd"
 
-    with pytest.raises(ValueError, match=f"a State of spec {module.SPEC}, got 0123456789abcdef"):
+    name = module.State.mixer
+    with pytest.raises(ValueError, match=f"must be a State of {name}, got one of ssd"):
         layer(tokens, State())
-    with pytest.raises(ValueError, match=f"a State of spec {module.SPEC}, got tuple"):
+    with pytest.raises(ValueError, match=f"got one of another {name}: of spec .*{module.SPEC}"):
+        layer(tokens, State(mixer=name))
+    with pytest.raises(ValueError, match=f"must be a State of {name}, got tuple"):
         layer(tokens, ())
 
 
