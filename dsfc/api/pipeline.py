@@ -381,23 +381,26 @@ class Compilation:
         """The fused plans made so far, by backend."""
         return {}
 
-    def module(self, backend: str = "torch", runtime: str = "inside") -> ModuleText:
+    def module(
+        self, backend: str = "torch", runtime: str = "inside", context_parallel: bool = False
+    ) -> ModuleText:
         """Returns the text of a module.
 
         Args:
             backend: which backend prints it.
             runtime: where the functions stand that all modules share; one of `RUNTIMES`.
+            context_parallel: whether processes may share a sequence: `forward` takes their group.
 
         Raises:
             DiagnosticError: E-BACKEND.
-            ValueError: `runtime` is none of `RUNTIMES`.
+            ValueError: `runtime` is none of `RUNTIMES`, or the backend has no such modules.
         """
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         fused = self.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            return emit(fused, backend, source, beside, self.mixer.papers)
+            return emit(fused, backend, source, beside, self.mixer.papers, context_parallel)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.
@@ -452,6 +455,7 @@ def compile_spec(
     mixer: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     runtime: str = "inside",
+    context_parallel: bool = False,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -465,13 +469,14 @@ def compile_spec(
         limits: bounds on size, depth, number, time and memory.
         runtime: `inside`: the module holds the functions that all modules share. `beside`: it
             imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
+        context_parallel: whether processes may share a sequence: `forward` takes their group.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` is neither.
+        ValueError: `runtime` is neither, or the backend has no such modules.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime)
+        module = load(path, mixer, limits).module(backend, runtime, context_parallel)
     target = destination(module, out)
     write(module, target, force)
     return target

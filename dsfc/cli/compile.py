@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     help="Where the functions stand that all modules share: in each module, or in one file of"
     " their folder.",
 )
+@click.option(
+    "--context-parallel",
+    is_flag=True,
+    help="Let processes share a sequence: each mixes a segment, and states cross between them"
+    " (torch backend).",
+)
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -46,6 +52,7 @@ def compile_command(
     mixer: str | None,
     backend: str,
     runtime: str,
+    context_parallel: bool,
     force: bool,
     require_parallel: bool,
 ) -> None:
@@ -61,6 +68,8 @@ def compile_command(
     from dsfc.emit.module import ModuleText, destination, write
 
     to_stdout = out == "-"
+    if context_parallel and backend != "torch":
+        raise click.UsageError("--context-parallel goes with --backend torch")
     if to_stdout and runtime == "beside":
         raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
@@ -76,7 +85,7 @@ def compile_command(
                 compilation = load(spec, mixer)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = compilation.module(backend, runtime)
+                module = compilation.module(backend, runtime, context_parallel)
                 without = notes(coverage(compilation, backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)

@@ -164,6 +164,9 @@ class Backend(Protocol):
             beside: whether the runtime is imported from `runtime_file`; else the text holds it.
         """
 
+    def context_parallel(self) -> Backend | None:
+        """Returns the backend of modules whose sequences processes may share; None without one."""
+
     def runtime(self, fused: FusedPlan) -> Runtime | None:
         """Returns the section that a plan's module holds as it stands, or finds beside it, if any.
 

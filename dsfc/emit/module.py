@@ -97,6 +97,7 @@ def emit(
     source: str,
     beside: bool = False,
     papers: tuple[Paper, ...] = (),
+    context_parallel: bool = False,
 ) -> ModuleText:
     """Returns the module of a plan.
 
@@ -109,12 +110,19 @@ def emit(
         source: file name of the spec, for the header.
         beside: whether the runtime is a file of its own, beside the module.
         papers: that the spec names, for the module's docstring.
+        context_parallel: whether processes may share a sequence.
 
     Raises:
         DiagnosticError: E-BACKEND.
+        ValueError: the backend has no modules whose sequences processes may share.
         EmissionError: the backend printed what no module may hold.
     """
     target, plan = load_backend(backend), fused.original
+    if context_parallel:
+        shared = target.context_parallel()
+        if shared is None:
+            raise ValueError(f"context parallelism needs the torch backend, not {backend}")
+        target = shared
     cls, function = _own_names(plan, target)
     rename = identifiers(plan, backend)
     # A file may be called anything, and the name goes into comments.
