@@ -32,8 +32,8 @@ from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sensitive import decay_buffers, outside_maps
 
 from .attention import attention_lines
-from .context import arriving_max
 from .code import Binding, Code, cast, filtered
+from .context import arriving_max
 from .functions import FUNCTIONS, called
 from .layout import assign, paragraph, wrapped
 from .nodes import Printer
@@ -255,7 +255,7 @@ class Body:
         self._all[name] = whole
         arrived = []
         if self._distributed and not register.grows:
-            arrived = [f"    {past} = _tail(ranks, {ident}, {past}, lengths)"]
+            arrived = [f"    {past} = _tokens_before(ranks, {ident}, {past}, lengths)"]
         return [*arrived, f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
 
     def _next(self, register: Register) -> str:

@@ -98,9 +98,7 @@ class ScanCall:
             else f"        {last} = _stopped(run, *{arguments_name}, lengths, chunk, MODES)",
         ]
 
-    def _start(
-        self, before: list[str], arguments: list[str], state: str
-    ) -> tuple[list[str], str]:
+    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
         """The operator's tensors and the text of the state, where it starts from what is given."""
         return arguments, state
 

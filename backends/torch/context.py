@@ -30,9 +30,7 @@ _REWRITING = (Form.LOW_RANK, Form.KEYED_LOW_RANK, Form.DELTA, Form.KEYED_DELTA)
 class DistributedCall(ScanCall):
     """Prints the call of a scan that starts from what arrives from the segments before."""
 
-    def _start(
-        self, before: list[str], arguments: list[str], state: str
-    ) -> tuple[list[str], str]:
+    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
         """The operator's tensors, the last of them the state that arrives, and its name."""
         *tokens, state = arguments
         given, arrived = (self._fresh(f"{self._scan.name}_{x}") for x in ("tokens", "arrived"))
@@ -137,7 +135,9 @@ def refusal(plan: Plan) -> str | None:
     if any(isinstance(k, AllPairs) and k.later for k in plan.kernels):
         return "outputs need all tokens to come"
     if any(isinstance(k, Attention | AllPairs) for k in plan.kernels):
-        return "the mixer has no finite state: what an output needs of the past grows with its length"
+        return (
+            "the mixer has no finite state: what an output needs of the past grows with its length"
+        )
     return None
 
 

@@ -126,7 +126,9 @@ def render_module(
     choice = modes(plan)
     scans = target.skeletons(plan)
     stepped, summed = recurrences(plan, identifier), pairs(plan, identifier)
-    function = functional(target.plan(plan), names, choice, scans, stepped, target.call, target.distributed)
+    function = functional(
+        target.plan(plan), names, choice, scans, stepped, target.call, target.distributed
+    )
     layer = LayerText(
         plan,
         names,

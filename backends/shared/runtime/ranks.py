@@ -236,7 +236,7 @@ def _arrived(ranks: _Ranks | None, summary: _Summary, S: Tensor) -> Tensor:
     return ranks.entering(ranks.folded(parts, step), S)
 
 
-def _tail(ranks: _Ranks | None, x: Tensor, past: Tensor, lengths: Tensor | None) -> Tensor:
+def _tokens_before(ranks: _Ranks | None, x: Tensor, past: Tensor, lengths: Tensor | None) -> Tensor:
     """The values of a buffer before this segment, as many as the register `past` has.
 
     Args:
@@ -292,7 +292,10 @@ def _received(
     arrived = _apart(flat, *starts)
     if ranks.pack is not None and ranks.pack[0] is None:
         # All take part in the way back.
-        arrived = tuple(torch.where(torch.ones_like(x, dtype=torch.bool), x, y) for x, y in zip(starts, arrived, strict=True))
+        arrived = tuple(
+            torch.where(torch.ones_like(x, dtype=torch.bool), x, y)
+            for x, y in zip(starts, arrived, strict=True)
+        )
     return tuple(map(ranks.entering, arrived, states))
 
 

@@ -1,0 +1,124 @@
+"""Processes that share a sequence give what one process gives: outputs, states, gradients.
+
+Every process is one of `context_process.py`. One start serves many mixers, since it takes longer
+than all that they compute.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+import dsfc
+from dsfc.cli import commands
+from dsfc.validate.surface import surface
+
+PROCESS = Path(__file__).with_name("context_process.py")
+SPECS = Path(__file__).parents[3] / "specs"
+
+# Numbers of a summary, per sequence, by sizes that the checks draw: Λ̄ and b̄.
+KINDS: Mapping[str, str | None] = {
+    "normalized_attn": "1 + h * n * p",
+    "linear_attn": None,
+    "retnet": "h + h * n * p",
+    "gla": "h * n + h * n * p",
+    "s6": "2 * d * n",
+    "ssd": None,
+    "deltanet": "h * n * n + h * n * p",
+    "gated_deltanet": "h * n * n + h * n * p",
+    "kda": None,
+    "rwkv7": None,
+    "rg_lru": None,
+    "lru": "4 * n",
+    "mlstm": None,
+    "h3": None,
+}
+# Of what has no finite state, and of what runs backwards.
+REFUSED = ("dlr_bidirectional", "softmax")
+
+
+def run(names: Mapping[str, str | None], folder: Path) -> None:
+    """Runs four processes on some mixers, and the first two of them on all mixers again."""
+    cases = []
+    for name, numbers in names.items():
+        path = dsfc.compile(
+            SPECS / f"{name}.dsf", out=f"{folder}/", runtime="beside", context_parallel=True
+        )
+        cases.append((str(path), numbers))
+    command = [sys.executable, "-W", "ignore", str(PROCESS), str(folder / "store")]
+    started = [
+        subprocess.Popen(
+            [*command, str(rank), json.dumps(cases)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(4)
+    ]
+    said = [process.communicate() for process in started]
+    assert [p.returncode for p in started] == [0] * 4, "\n".join(
+        f"{out[:2000]}\n{error[-1500:]}" for out, error in said
+    )
+
+
+@pytest.mark.ci
+def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
+    run(KINDS, tmp_path)
+
+
+@pytest.mark.full
+def test_segments_of_every_finite_spec_are_the_whole_sequence(tmp_path: Path) -> None:
+    names = [name for name in sorted(path.stem for path in SPECS.glob("*.dsf")) if _compiles(name)]
+    rest = [name for name in names if name not in {*KINDS, *REFUSED}]
+    assert len(rest) > 20
+    run(dict.fromkeys(rest), tmp_path)
+
+
+def _compiles(name: str) -> bool:
+    try:
+        dsfc.load(SPECS / f"{name}.dsf").module()
+    except dsfc.DiagnosticError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_state_to_hand_on_is_refused(name: str, tmp_path: Path) -> None:
+    path = dsfc.compile(SPECS / f"{name}.dsf", out=f"{tmp_path}/", context_parallel=True)
+    about = surface(dsfc.import_module(path))
+    sample = about.sample(5, state=False)
+    reason = {"dlr_bidirectional": "a state runs backwards", "softmax": "the mixer has no finite"}
+    with pytest.raises(ValueError, match=f"no group: {reason[name]}"):
+        sample.layer(**sample.inputs, group=object())
+    assert torch.equal(sample.layer(**sample.inputs), sample.layer(**sample.inputs, group=None))
+    assert f"across ranks: {reason[name]}" in sample.layer.explain(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gla", "S: a summary of each segment, h → Λ̄ h + b̄, with Λ̄ the product of all λ"),
+        ("deltanet", "S: a summary of each segment, h → Λ̄ h + b̄, with Λ̄ a matrix over the keys"),
+        ("lru", "x: a summary of each segment, h → Λ̄ h + b̄, with Λ̄ a power of λ"),
+        ("h3", "k_past: the last values of each segment"),
+        ("mlstm", "C_max: a summary, m → max(m + Σ log λ, m̄)"),
+    ],
+)
+def test_a_module_says_what_crosses(name: str, said: str, tmp_path: Path) -> None:
+    path = dsfc.compile(SPECS / f"{name}.dsf", out=f"{tmp_path}/", context_parallel=True)
+    assert f"across ranks: {said}" in surface(dsfc.import_module(path)).layer().explain(64)
+
+
+def test_the_option_goes_with_the_torch_backend(tmp_path: Path) -> None:
+    arguments = ["compile", "gla", "--context-parallel", "--backend", "triton", "-o", str(tmp_path)]
+    done = CliRunner().invoke(commands, arguments)
+    assert done.exit_code == 2 and "goes with --backend torch" in done.output
+    with pytest.raises(ValueError, match="needs the torch backend"):
+        dsfc.load("gla").module("triton", context_parallel=True)
