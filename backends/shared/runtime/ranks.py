@@ -340,7 +340,7 @@ def _spread_out(whole: Tensor, S: Tensor) -> Tensor:
 
 
 def _driven_by_none(run: Callable[..., Any], *given: Any, value: int, options: Any) -> _Summary:
-    """Of a diagonal Λ that the operator computes: it runs once more, on ones and without a drive."""
+    """Of a diagonal Λ that the operator computes: it runs again, on ones and without a drive."""
     silent = [torch.zeros_like(x) if at == value else x for at, x in enumerate(given)]
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
@@ -351,7 +351,7 @@ def _driven_by_none(run: Callable[..., Any], *given: Any, value: int, options: A
 
 
 def _rewritten(run: Callable[..., Any], *given: Any, value: int, options: Any) -> _Summary:
-    """Of a Λ that rewrites keys: what becomes of each of their unit vectors, side by side with b̄."""
+    """Of a Λ that rewrites keys: what becomes of each of their unit vectors, beside b̄."""
     *before, v = given[: value + 1]
     after = given[value + 1 :]
 

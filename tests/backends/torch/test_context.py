@@ -21,6 +21,7 @@ from dsfc.cli import commands
 from dsfc.validate.surface import surface
 
 PROCESS = Path(__file__).with_name("context_process.py")
+TRAINING = Path(__file__).with_name("context_training.py")
 SPECS = Path(__file__).parents[3] / "specs"
 
 # Numbers of a summary, per sequence, by sizes that the checks draw: Λ̄ and b̄.
@@ -44,15 +45,15 @@ KINDS: Mapping[str, str | None] = {
 REFUSED = ("dlr_bidirectional", "softmax")
 
 
-def run(names: Mapping[str, str | None], folder: Path) -> None:
-    """Runs four processes on some mixers, and the first two of them on all mixers again."""
-    cases = []
-    for name, numbers in names.items():
-        path = dsfc.compile(
-            SPECS / f"{name}.dsf", out=f"{folder}/", runtime="beside", context_parallel=True
-        )
-        cases.append((str(path), numbers))
-    command = [sys.executable, "-W", "ignore", str(PROCESS), str(folder / "store")]
+def made(name: str, folder: Path) -> str:
+    """The path of a spec's module whose sequences processes may share."""
+    spec = SPECS / f"{name}.dsf"
+    return str(dsfc.compile(spec, out=f"{folder}/", runtime="beside", context_parallel=True))
+
+
+def run(program: Path, cases: object, folder: Path) -> None:
+    """Runs a program in four processes."""
+    command = [sys.executable, "-W", "ignore", str(program), str(folder / "store")]
     started = [
         subprocess.Popen(
             [*command, str(rank), json.dumps(cases)],
@@ -70,7 +71,12 @@ def run(names: Mapping[str, str | None], folder: Path) -> None:
 
 @pytest.mark.ci
 def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
-    run(KINDS, tmp_path)
+    run(PROCESS, [(made(name, tmp_path), size) for name, size in KINDS.items()], tmp_path)
+
+
+@pytest.mark.ci
+def test_beside_ddp_and_fsdp2_a_step_is_that_of_one_process(tmp_path: Path) -> None:
+    run(TRAINING, [made(name, tmp_path) for name in ("gla", "gated_deltanet")], tmp_path)
 
 
 @pytest.mark.full
@@ -78,7 +84,7 @@ def test_segments_of_every_finite_spec_are_the_whole_sequence(tmp_path: Path) ->
     names = [name for name in sorted(path.stem for path in SPECS.glob("*.dsf")) if _compiles(name)]
     rest = [name for name in names if name not in {*KINDS, *REFUSED}]
     assert len(rest) > 20
-    run(dict.fromkeys(rest), tmp_path)
+    run(PROCESS, [(made(name, tmp_path), None) for name in rest], tmp_path)
 
 
 def _compiles(name: str) -> bool:
@@ -91,8 +97,7 @@ def _compiles(name: str) -> bool:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_state_to_hand_on_is_refused(name: str, tmp_path: Path) -> None:
-    path = dsfc.compile(SPECS / f"{name}.dsf", out=f"{tmp_path}/", context_parallel=True)
-    about = surface(dsfc.import_module(path))
+    about = surface(dsfc.import_module(made(name, tmp_path)))
     sample = about.sample(5, state=False)
     reason = {"dlr_bidirectional": "a state runs backwards", "softmax": "the mixer has no finite"}
     with pytest.raises(ValueError, match=f"no group: {reason[name]}"):
@@ -112,8 +117,8 @@ def test_what_has_no_state_to_hand_on_is_refused(name: str, tmp_path: Path) -> N
     ],
 )
 def test_a_module_says_what_crosses(name: str, said: str, tmp_path: Path) -> None:
-    path = dsfc.compile(SPECS / f"{name}.dsf", out=f"{tmp_path}/", context_parallel=True)
-    assert f"across ranks: {said}" in surface(dsfc.import_module(path)).layer().explain(64)
+    about = surface(dsfc.import_module(made(name, tmp_path)))
+    assert f"across ranks: {said}" in about.layer().explain(64)
 
 
 def test_the_option_goes_with_the_torch_backend(tmp_path: Path) -> None:
