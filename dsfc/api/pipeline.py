@@ -399,8 +399,8 @@ class Compilation:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         fused = self.fused(backend)
         with self._stage("emit"):
-            source, beside = self.text.place.file.name, runtime == "beside"
-            return emit(fused, backend, source, beside, self.mixer.papers, context_parallel)
+            how = runtime == "beside", self.mixer.papers, context_parallel
+            return emit(fused, backend, self.text.place.file.name, *how)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.
@@ -467,8 +467,7 @@ def compile_spec(
         force: replace a file that dsfc did not write, or that was edited since.
         mixer: which mixer of the text.
         limits: bounds on size, depth, number, time and memory.
-        runtime: `inside`: the module holds the functions that all modules share. `beside`: it
-            imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
+        runtime: where shared functions are: `inside`, or `beside` in `dsfc_runtime_<hash>.py`.
         context_parallel: whether processes may share a sequence: `forward` takes their group.
 
     Raises:
