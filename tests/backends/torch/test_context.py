@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from unusual_specs import EARLIER_TOKENS, STEPPED
 
 import dsfc
 from dsfc.cli import commands
@@ -43,11 +44,45 @@ KINDS: Mapping[str, str | None] = {
 }
 # Of what has no finite state, and of what runs backwards.
 REFUSED = ("dlr_bidirectional", "softmax")
+# Small mixers: what no scan runs goes from each process to the next, and so do declared maxima.
+BY_HAND: Mapping[str, str] = {
+    "feedback_of_gates": STEPPED["feedback_of_gates"],
+    "feedback_of_complex_states": STEPPED["feedback_of_complex_states"],
+    "may_be_negative": STEPPED["may_be_negative"],
+    "several_lags": EARLIER_TOKENS["several_lags"],
+    "filter_and_lag": EARLIER_TOKENS["filter_and_lag"],
+    "two_stages": """
+      dims d
+      input u : d
+      state s, t : d
+      s = 1/2 * s[i-1] + u
+      t = sigmoid(s) * t[i-1] + s[i-1] * u
+      y = t[i-1] + s""",
+    "declared_maximum": """
+      dims d
+      input u, a : d
+      state m : d
+      m = max(u, m[i-1] + a)
+      y = u * m""",
+    "maximum_and_states": """
+      dims heads h, n, p
+      input q, k : h × n;  v : h × p;  a, b : h
+      state C : h × n × p;  z : h × n;  m : h
+      l = -softplus(-b)
+      m = max(l + m[i-1], a)
+      f = exp(l + m[i-1] - m)
+      C = f * C[i-1] + exp(a - m) * k ⊗ v
+      z = f * z[i-1] + exp(a - m) * k
+      y = (q · C) / max(abs(q · z), exp(-m))""",
+}
 
 
 def made(name: str, folder: Path) -> str:
     """The path of a spec's module whose sequences processes may share."""
     spec = SPECS / f"{name}.dsf"
+    if name in BY_HAND:
+        spec = folder / f"{name}.dsf"
+        spec.write_text(f"mixer {name} {{\n{BY_HAND[name]}\n}}\n", encoding="utf-8")
     return str(dsfc.compile(spec, out=f"{folder}/", runtime="beside", context_parallel=True))
 
 
@@ -72,6 +107,11 @@ def run(program: Path, cases: object, folder: Path) -> None:
 @pytest.mark.ci
 def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
     run(PROCESS, [(made(name, tmp_path), size) for name, size in KINDS.items()], tmp_path)
+
+
+@pytest.mark.ci
+def test_what_has_no_summary_goes_from_process_to_process(tmp_path: Path) -> None:
+    run(PROCESS, [(made(name, tmp_path), None) for name in BY_HAND], tmp_path)
 
 
 @pytest.mark.ci
