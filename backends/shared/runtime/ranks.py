@@ -202,8 +202,7 @@ def _apart(flat: Tensor, *likes: Tensor) -> tuple[Tensor, ...]:
     parts = []
     for part, like in zip(flat.split(sizes), likes, strict=True):
         if like.is_complex():
-            pairs = part.unflatten(0, (-1, 2)) if like.numel() else part.reshape(0, 2)
-            part = torch.view_as_complex(pairs.contiguous())
+            part = torch.complex(part[::2], part[1::2])
         parts.append(part.reshape(like.shape).to(like.dtype))
     return tuple(parts)
 
@@ -369,13 +368,13 @@ def _convolved(
     run: Callable[..., Any], *given: Any, lengths: Tensor | None, modes: Any, options: Any
 ) -> _Summary:
     """Of a diagonal Λ that is the same at every token: a power of it."""
-    v, g = given[-2:]
+    q, k, v, g = given
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         if lengths is None:
             count = torch.tensor(v.shape[1], device=v.device)
             return _power(g, count), run(*given, S, *options)[1]
-        last = _stopped(run, *given, S, lengths, options[1], modes)
+        last = _stopped(run, q, k, v, g, S, lengths, options[1], modes)
         return _power(g, lengths[:, None, None]), last
 
     return _DIAGONAL, through

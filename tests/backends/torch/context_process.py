@@ -248,6 +248,7 @@ def main() -> None:
     )
     groups = {4: distributed.group.WORLD, 2: distributed.new_group([0, 1])}
     for path, numbers in cases:
+        print(path, file=sys.stderr, flush=True)
         about = surface(dsfc.import_module(path))
         for count, group in groups.items():
             if rank >= count:
