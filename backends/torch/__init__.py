@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dsfc.expr.tree import Prim
@@ -12,12 +12,16 @@ from dsfc.fused.ir import FusedPlan
 
 from ..shared.section import Section
 from .cost import Cost, costs_text, plan_costs
-from .render import TORCH, Target, render_module, runtime_file
+from .render import DISTRIBUTED, TORCH, Target, render_module, runtime_file
 from .reserved_names import RESERVED
 
 if TYPE_CHECKING:
     from dsfc.kernel_ir.ir import Kernel
     from dsfc.plan.whole_layer import WholeLayer
+
+
+def _torch(fused: FusedPlan) -> Target:
+    return TORCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class TorchBackend:
 
     name: str = "torch"
     reserved: frozenset[str] = RESERVED
-    target: Callable[[FusedPlan], Target] = lambda fused: TORCH
+    target: Callable[[FusedPlan], Target] = _torch
     faults: tuple[Any, ...] = ()
     probes: tuple[Any, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -70,6 +74,10 @@ class TorchBackend:
     def runtime_file(self, fused: FusedPlan) -> tuple[str, str]:
         """Returns the name and the text of the file with the runtime of modules beside it."""
         return runtime_file(self.runtime(fused))
+
+    def context_parallel(self) -> TorchBackend | None:
+        """Returns the backend of modules whose sequences processes may share; see `Backend`."""
+        return replace(self, target=lambda fused: DISTRIBUTED) if self.target is _torch else None
 
 
 BACKEND = TorchBackend()

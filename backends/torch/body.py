@@ -33,6 +33,7 @@ from dsfc.plan.sensitive import decay_buffers, outside_maps
 
 from .attention import attention_lines
 from .code import Binding, Code, cast, filtered
+from .context import arriving_max
 from .functions import FUNCTIONS, called
 from .layout import assign, paragraph, wrapped
 from .nodes import Printer
@@ -68,6 +69,7 @@ class Body:
         like: identifier of an input; gives batch, length, device and dtype.
         call: lines that call a scan's operator and bind its outputs.
         kept: parameters and buffers that are stored in float32 at least.
+        distributed: whether processes may share a sequence, and what is before it arrives.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Body:
         like: str,
         call: ScanCall,
         kept: frozenset[str] = frozenset(),
+        distributed: bool = False,
     ) -> None:
         self._plan = plan
+        self._distributed = distributed
         self._ident = names
         self._like = like
         self._call = call
@@ -98,6 +102,7 @@ class Body:
             "lengths",
             "counts",
             "run",
+            "ranks",
         }
         self._all: dict[str, str] = {}
         self._sizes: dict[str, str] = {}
@@ -231,8 +236,12 @@ class Body:
         decay = "None" if k.decay is None else cast_wide(k.decay)
         items = [cast_wide(k.weight), cast(last, "wide"), decay]
         called = "_maximum" if k.declared else "_OPS.running_max"
-        call = wrapped(f"{self._ident(k.output)}, _ = {called}", items, "", "    ")
-        return [call, *self._extend(k.output)]
+        output = self._ident(k.output)
+        if self._distributed:
+            call = arriving_max(output, called, items, k.declared, self.unused)
+        else:
+            call = [wrapped(f"{output}, _ = {called}", items, "", "    ")]
+        return [*call, *self._extend(k.output)]
 
     # --- earlier tokens --------------------------------------------------------------------------
 
@@ -244,7 +253,10 @@ class Body:
         ident, past = self._ident(name), self._ident(register.name)
         whole = self.unused(f"{ident}_all")
         self._all[name] = whole
-        return [f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
+        arrived = []
+        if self._distributed and not register.grows:
+            arrived = [f"    {past} = _tokens_before(ranks, {ident}, {past}, lengths)"]
+        return [*arrived, f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]

@@ -65,6 +65,7 @@ class ScanCall:
             arguments, state, looked = self._fixed_arguments(before)
         else:
             arguments, state, looked = self._token_arguments(before)
+        arguments, state = self._start(before, arguments, state)
         out, last = self._fresh(f"{scan.name}_out"), self._fresh(f"{scan.name}_last")
         after = self._outputs(out) + self._next(last, next_states)
         # A result that needs no change of layout is bound under its own name at once.
@@ -96,6 +97,10 @@ class ScanCall:
             if dense
             else f"        {last} = _stopped(run, *{arguments_name}, lengths, chunk, MODES)",
         ]
+
+    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
+        """The operator's tensors and the text of the state, where it starts from what is given."""
+        return arguments, state
 
     # --- arguments -------------------------------------------------------------------------------
 

@@ -29,12 +29,14 @@ class FunctionalText:
         modes: the module's modes.
         body: the statements.
         next_states: variable of each state tensor's next value, registers aside.
+        distributed: whether processes may share a sequence.
     """
 
     signature: Signature
     modes: Modes
     body: BodyText
     next_states: tuple[str, ...]
+    distributed: bool = False
 
     @property
     def definition(self) -> str:
@@ -49,11 +51,12 @@ class FunctionalText:
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
         flags = "".join(f"    {flag}: bool = True,\n" for flag in self.modes.flags)
         sizes = "".join(f"    {n}: int,\n" for n in self.body.sizes)
+        ranks = "    ranks: _Ranks | None = None,\n" if self.distributed else ""
         return (
             f"def {self.signature.function}(\n{rows}    *,\n{sizes}"
             f'    mode: str = "auto",\n    chunk: int = {self.modes.default_chunk},\n'
             "    lengths: Tensor | None = None,\n"
-            f"{flags}) -> {result}:"
+            f"{flags}{ranks}) -> {result}:"
         )
 
     @property
@@ -114,8 +117,19 @@ def functional(
     skeletons: tuple[Skeleton, ...],
     stepped: tuple[RecurrenceText, ...],
     caller: Callable[..., ScanCall],
+    distributed: bool = False,
 ) -> FunctionalText:
-    """Prints the functional form, which calls the operators of each scan and recurrence."""
+    """Prints the functional form, which calls the operators of each scan and recurrence.
+
+    Args:
+        plan: the plan.
+        signature: the module's names.
+        modes: its modes.
+        skeletons: of its scans.
+        stepped: its recurrences.
+        caller: prints the call of a scan.
+        distributed: whether processes may share a sequence.
+    """
     next_states: dict[str, str] = {}
     by_name = {s.scan.name: s for s in skeletons}
     texts = {r.kernel.name: r for r in stepped}
@@ -123,10 +137,11 @@ def functional(
 
     def call(scan: Scan | Recurrence) -> list[str]:
         if isinstance(scan, Recurrence):
-            return call_lines(texts[scan.name], next_states, body.unused)
+            return call_lines(texts[scan.name], next_states, body.unused, distributed)
         printer = caller(by_name[scan.name], identifier, body.size, like, body.unused)
         return printer.lines(next_states)
 
-    body: Body = Body(plan, identifier, like, call, signature.sensitive)
+    body: Body = Body(plan, identifier, like, call, signature.sensitive, distributed)
     text = body.text()
-    return FunctionalText(signature, modes, text, tuple(next_states[s.name] for s in plan.states))
+    states = tuple(next_states[s.name] for s in plan.states)
+    return FunctionalText(signature, modes, text, states, distributed)

@@ -11,10 +11,11 @@ from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
 
+from .context import crossing, refusal
 from .forms.row import Layout
 from .forms.table import FORMS
 from .header import about
-from .layout import WIDTH, paragraph, returned_text, wrapped
+from .layout import WIDTH, literals, paragraph, returned_text, wrapped
 from .modes import modes
 from .parameters import stored_axes
 from .signature import Signature, layout
@@ -30,6 +31,7 @@ class LayerText:
         given: sizes that the functional form takes, since no tensor has them.
         in_place: whether kernels of all scans may write a state where the one before lies.
         at_once: whether one call gives the states after all of its tokens.
+        distributed: whether processes may share a sequence.
     """
 
     plan: Plan
@@ -37,6 +39,7 @@ class LayerText:
     given: tuple[str, ...] = ()
     in_place: bool = False
     at_once: bool = True
+    distributed: bool = False
 
     # --- the class and its constructor -----------------------------------------------------------
 
@@ -184,6 +187,7 @@ class LayerText:
         taken = (*self.signature.input_names, *(t.name for t in self.signature.states))
         flags = [f"{flag}: bool = True" for flag in modes(self.plan).flags]
         options = ["lengths: Tensor | None = None", "*", "mode: str", "chunk: int", *flags]
+        options += ["ranks: _Ranks | None = None"] if self.distributed else []
         params = ["self", *(f"{name}: Tensor" for name in taken), *options]
         return wrapped("def _mix", params, " -> tuple[Tensor, ...]:", "    ")
 
@@ -196,6 +200,7 @@ class LayerText:
             *(t.name for t in self.signature.states),
             *(f"{n}=self.{n}" for n in self.given),
             *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
+            *(["ranks=ranks"] if self.distributed else []),
         ]
         return wrapped(f"return {self.signature.function}", arguments, "", "        ")
 
@@ -210,8 +215,28 @@ class LayerText:
         """Calls it."""
         inputs = _tuple(self.signature.input_names)
         states = _tuple([f"state.{t.name}" for t in self.signature.states])
-        arguments = ["mix", inputs, states, "mask", "cu_seqlens"]
-        return wrapped("y, *states = _by_rows", arguments, "", "        ")
+        rest = [inputs, states, "mask", "cu_seqlens"]
+        if self.distributed and self.not_distributed is None:
+            return wrapped("y, *states = _by_ranks", ["mix", "group", *rest], "", "        ")
+        return wrapped("y, *states = _by_rows", ["mix", *rest], "", "        ")
+
+    @property
+    def not_distributed(self) -> str | None:
+        """Why processes cannot share a sequence, as a clause; None where they can."""
+        return refusal(self.plan)
+
+    @property
+    def not_distributed_text(self) -> list[str]:
+        """The message of the error, as literals that make lines of text."""
+        return literals(f"no group: {self.not_distributed}", WIDTH - 16)
+
+    @property
+    def crossing(self) -> list[str]:
+        """What crosses from process to process, as literals that make lines of text."""
+        lines = [self.not_distributed] if self.not_distributed else list(crossing(self.plan))
+        texts = [f"across ranks: {x}" for x in lines or ["nothing: outputs need no other token"]]
+        out = [x for text in texts[:-1] for x in literals(f"{text}\\n", WIDTH - 12)]
+        return [*out, *literals(texts[-1], WIDTH - 12)]
 
     # --- explain ---------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from dsfc.plan.recurrence_ir import Assignment, Recurrence
 from dsfc.plan.scan_ir import Scan
 
 from .code import cast
+from .context import arriving_states, leaving_states
 from .layout import WIDTH, wrapped
 from .token_functions import function_lines, size_in
 
@@ -374,7 +375,10 @@ def tuple_text(items: list[str]) -> str:
 
 
 def call_lines(
-    text: RecurrenceText, next_states: dict[str, str], unused: Callable[[str], str]
+    text: RecurrenceText,
+    next_states: dict[str, str],
+    unused: Callable[[str], str],
+    distributed: bool = False,
 ) -> list[str]:
     """Returns the statements of the functional form that call a recurrence.
 
@@ -382,6 +386,7 @@ def call_lines(
         text: the recurrence.
         next_states: learns the variable of each state's next value.
         unused: gives an unused variable name.
+        distributed: whether processes may share a sequence, and states arrive from the one before.
     """
     k, names = text.kernel, text.names
     arguments = []
@@ -390,13 +395,18 @@ def call_lines(
         dtype = _dtype(b.field, "wide" if c in k.transitions else "dtype")
         lead = ".unsqueeze(0)" if b.role is Role.CONSTANT else ""
         arguments.append(cast(f"{names(c)}{lead}", dtype))
-    arguments += [cast(names(s.state), _dtype(s.field, "wide")) for s in k.states]
+    given = [cast(names(s.state), _dtype(s.field, "wide")) for s in k.states]
+    before: list[str] = []
+    if distributed:
+        before, arrived = arriving_states(given, arguments, unused)
+        given = [f"*{arrived}"]
+    arguments += given
     outs = [names(r.output) for r in k.reads]
     for s in k.states:
         next_states.setdefault(s.state, unused(f"{names(s.state)}_next"))
     lasts = [next_states[s.state] for s in k.states]
     head = f"{', '.join([*outs, *lasts])} = _recurrence{text.suffix}"
-    lines = ["    _legal(mode, MODES)"]
+    lines = ["    _legal(mode, MODES)", *before]
     targets = [*outs, *lasts]
     many = len(head) + 6 > WIDTH
     if many:
@@ -405,6 +415,8 @@ def call_lines(
     lines += wrapped(head, [*arguments, "lengths", "chunk"], "", "    ").split("\n")
     if many:
         lines += [f"    {x} = {together}[{at}]" for at, x in enumerate(targets)]
+    if distributed:
+        lines.append(leaving_states(outs, lasts, arrived))
     lines += [
         f"    {names(r.output)} = {cast(names(r.output), 'dtype')}"
         for r in k.reads

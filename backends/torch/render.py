@@ -18,6 +18,7 @@ from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
 from .calls import ScanCall
+from .context import DistributedCall, runtime
 from .functional import functional
 from .header import HeaderText
 from .imports import imports, imports_from_beside
@@ -50,6 +51,7 @@ class Target:
         runs: what `explain` says a call runs on, as the inside of an f-string.
         runtime: the section that all its modules share.
         last: statements behind the runtime.
+        distributed: whether processes may share a sequence.
     """
 
     plan: Callable[[Plan], Plan]
@@ -62,6 +64,7 @@ class Target:
     runs: str
     runtime: Section = field(default_factory=section)
     last: tuple[str, ...] = ()
+    distributed: bool = False
 
 
 _PACKAGE = __package__ or ""
@@ -75,6 +78,10 @@ TORCH = Target(
     explained=lambda names: (),
     runs="torch on {device}",
 )
+
+
+DISTRIBUTED = replace(TORCH, call=DistributedCall, runtime=runtime(TORCH.runtime), distributed=True)
+"""Modules of torch whose sequences processes may share."""
 
 
 def torch_alone(why: str) -> Target:
@@ -122,9 +129,16 @@ def render_module(
     choice = modes(plan)
     scans = target.skeletons(plan)
     stepped, summed = recurrences(plan, identifier), pairs(plan, identifier)
-    function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
+    function = functional(
+        target.plan(plan), names, choice, scans, stepped, target.call, target.distributed
+    )
     layer = LayerText(
-        plan, names, function.body.sizes, _in_place(plan, scans), _at_once(plan, scans)
+        plan,
+        names,
+        function.body.sizes,
+        _in_place(plan, scans),
+        _at_once(plan, scans),
+        target.distributed,
     )
     around = None if whole is None else WholeLayerText(plan, names, whole, layer.steps)
     filled = _filled(target.packages)

@@ -10,8 +10,9 @@ _TEXT = frozenset(
     register_flops reference self state states mode chunk return_state carry field dtype wide
     device batch length training forward backward step step_k explain initial_state
     reset_parameters extra_repr i rows past before onward after lag axes name gauge spec mask
-    cu_seqlens lengths counts mix run to_dict from_dict kept cls found TILES SEGMENT TRIAL TRUST
-    DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA head_axes output_shape mixer
+    group ranks cu_seqlens lengths counts mix run to_dict from_dict kept cls found TILES SEGMENT
+    TRIAL TRUST DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA head_axes
+    output_shape mixer
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.

@@ -397,7 +397,11 @@ class Compilation:
         return {}
 
     def module(
-        self, backend: str = "torch", runtime: str = "inside", layer: bool = False
+        self,
+        backend: str = "torch",
+        runtime: str = "inside",
+        layer: bool = False,
+        context_parallel: bool = False,
     ) -> ModuleText:
         """Returns the text of a module.
 
@@ -405,10 +409,11 @@ class Compilation:
             backend: which backend prints it.
             runtime: where the functions stand that all modules share; one of `RUNTIMES`.
             layer: whether it holds a layer of a model around the mixer, `[B, L, d]` to `[B, L, d]`.
+            context_parallel: whether processes may share a sequence: `forward` takes their group.
 
         Raises:
             DiagnosticError: E-BACKEND, or E-LAYER.
-            ValueError: `runtime` is none of `RUNTIMES`.
+            ValueError: `runtime` is none of `RUNTIMES`, or the backend has no such modules.
         """
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
@@ -417,7 +422,8 @@ class Compilation:
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
             whole = inside._layer if layer else None
-            return emit(fused, backend, source, beside, self.mixer.papers, whole)
+            papers = self.mixer.papers
+            return emit(fused, backend, source, beside, papers, whole, context_parallel)
 
     @property
     def _layer(self) -> WholeLayer:
@@ -480,6 +486,7 @@ def compile_spec(
     limits: Limits = DEFAULT_LIMITS,
     runtime: str = "inside",
     layer: bool = False,
+    context_parallel: bool = False,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -494,13 +501,14 @@ def compile_spec(
         runtime: `inside`: the module holds the functions that all modules share. `beside`: it
             imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
         layer: whether the module holds a layer of a model around the mixer too.
+        context_parallel: whether processes may share a sequence: `forward` takes their group.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` is neither.
+        ValueError: `runtime` is neither, or the backend has no such modules.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime, layer)
+        module = load(path, mixer, limits).module(backend, runtime, layer, context_parallel)
     target = destination(module, out)
     write(module, target, force)
     return target

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write a layer of a model beside the mixer: [B, L, d] to [B, L, d].",
 )
+@click.option(
+    "--context-parallel",
+    is_flag=True,
+    help="Let processes share a sequence: each mixes a segment, and states cross between them"
+    " (torch backend).",
+)
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -52,6 +58,7 @@ def compile_command(
     backend: str,
     runtime: str,
     layer: bool,
+    context_parallel: bool,
     force: bool,
     require_parallel: bool,
 ) -> None:
@@ -67,6 +74,8 @@ def compile_command(
     from dsfc.emit.module import ModuleText, destination, write
 
     to_stdout = out == "-"
+    if context_parallel and backend != "torch":
+        raise click.UsageError("--context-parallel goes with --backend torch")
     if to_stdout and runtime == "beside":
         raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
@@ -83,7 +92,7 @@ def compile_command(
                 compilation = load(spec, chosen)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = compilation.module(backend, runtime, layer)
+                module = compilation.module(backend, runtime, layer, context_parallel)
                 without = notes(coverage(compilation, backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)

@@ -167,6 +167,9 @@ class Backend(Protocol):
             whole: the layer to print beside the mixer; None for the mixer alone.
         """
 
+    def context_parallel(self) -> Backend | None:
+        """Returns the backend of modules whose sequences processes may share; None without one."""
+
     def runtime(self, fused: FusedPlan) -> Runtime | None:
         """Returns the section that a plan's module holds as it stands, or finds beside it, if any.
 

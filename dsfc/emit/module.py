@@ -99,6 +99,7 @@ def emit(
     beside: bool = False,
     papers: tuple[Paper, ...] = (),
     whole: WholeLayer | None = None,
+    context_parallel: bool = False,
 ) -> ModuleText:
     """Returns the module of a plan.
 
@@ -112,12 +113,19 @@ def emit(
         beside: whether the runtime is a file of its own, beside the module.
         papers: that the spec names, for the module's docstring.
         whole: the layer that stands beside the mixer, if any.
+        context_parallel: whether processes may share a sequence.
 
     Raises:
         DiagnosticError: E-BACKEND.
+        ValueError: the backend has no modules whose sequences processes may share.
         EmissionError: the backend printed what no module may hold.
     """
     target, plan = load_backend(backend), fused.original
+    if context_parallel:
+        shared = target.context_parallel()
+        if shared is None:
+            raise ValueError(f"context parallelism needs the torch backend, not {backend}")
+        target = shared
     cls, function = _own_names(plan, target)
     rename = identifiers(plan, backend)
     # A file may be called anything, and the name goes into comments.

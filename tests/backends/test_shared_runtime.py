@@ -16,6 +16,7 @@ from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _EACH, _fir, _last, _reversed
 from dsfc.backends.shared.runtime.states import _kept_by_name, _restored
 from dsfc.backends.shared.section import section
+from dsfc.backends.torch.context import runtime
 
 from dsfc.emit.audit import audit
 
@@ -38,6 +39,13 @@ def test_a_target_adds_every_statement_behind_the_imports_of_a_file() -> None:
 
 def test_the_audit_accepts_the_section() -> None:
     audit(section().text)
+    audit(runtime(section()).text)
+
+
+def test_what_processes_need_that_share_a_sequence_comes_behind_the_rest() -> None:
+    longer = runtime(section())
+    assert longer.text.startswith(section().text) and "_by_ranks" in longer.names
+    assert len(set(longer.names)) == len(longer.names)
 
 
 def test_a_filter_sums_over_its_taps() -> None:

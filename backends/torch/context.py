@@ -1,0 +1,173 @@
+"""Context parallelism: what a module says besides where processes share a sequence.
+
+In the functional form each scan starts from the state that arrives from the segments before, as
+`runtime/ranks.py` composes it of their summaries. This module prints those statements, and says of
+each state of a plan what crosses from one process to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+
+from dsfc.plan.ir import Plan, Reverse, RunningMax
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
+
+from ..shared.section import Section, section
+from .calls import ScanCall
+from .forms.row import Layout
+from .forms.table import FORMS
+from .layout import wrapped
+
+RUNTIME = "ranks"
+"""The file of the runtime that modules hold whose sequences processes may share."""
+
+_REWRITING = (Form.LOW_RANK, Form.KEYED_LOW_RANK, Form.DELTA, Form.KEYED_DELTA)
+
+
+class DistributedCall(ScanCall):
+    """Prints the call of a scan that starts from what arrives from the segments before."""
+
+    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
+        """The operator's tensors, the last of them the state that arrives, and its name."""
+        *tokens, state = arguments
+        given, arrived = (self._fresh(f"{self._scan.name}_{x}") for x in ("tokens", "arrived"))
+        if len(tokens) == 1:
+            before.append(f"    {given} = ({tokens[0]},)")
+        else:
+            before.append(wrapped(f"{given} = ", tokens, "", "    "))
+        summary, more = self._summary(given)
+        options = f"({', '.join(self._s.option_names)})"
+        items = [f"_recurrence{self._s.suffix}", f"*{given}", *more, f"options={options}"]
+        name = self._fresh(f"{self._scan.name}_summary")
+        before.append(wrapped(f"{name} = {summary}", items, "", "    "))
+        before.append(f"    {arrived} = _arrived(ranks, {name}, {state})")
+        return [f"*{given}", arrived], arrived
+
+    def _summary(self, given: str) -> tuple[str, list[str]]:
+        """The function of the runtime that summarises a segment, and what it takes by name."""
+        scan = self._scan
+        if scan.transition is not None:
+            return "_mixed", ["lengths=lengths", "modes=MODES"]
+        layout = FORMS[scan.form].layout
+        if layout is Layout.RESPONSES:
+            return "_convolved", ["lengths=lengths", "modes=MODES"]
+        value = 0 if scan.read is None else 2
+        if scan.form in _REWRITING:
+            return "_rewritten", [f"value={value}"]
+        if layout is Layout.TILE:
+            return "_driven_by_none", [f"value={value}"]
+        return "_decayed", [f"log={given}[-1]" if scan.decay is not None else "log=None"]
+
+
+def arriving_max(
+    output: str, called: str, items: list[str], declared: bool, unused: Callable[[str], str]
+) -> list[str]:
+    """Returns the statements of a running maximum that starts from what arrives.
+
+    Args:
+        output: variable that is bound.
+        called: the operator.
+        items: its weight, the value before the first token, and the decay or `None`.
+        declared: whether it has a gradient. Then the value itself goes from rank to rank: a
+            summary would share the gradient of ties otherwise.
+        unused: gives an unused variable name.
+    """
+    weight, last, decay = items
+    arrived = unused(f"{output}_arrived")
+    if not declared:
+        given = unused(f"{output}_given")
+        summary = f"_largest({called}, *{given}, counts)"
+        return [
+            wrapped(f"{given} = ", [weight, decay], "", "    "),
+            wrapped(f"{arrived} = _arrived", ["ranks", summary, last], "", "    "),
+            f"    {output}, _ = {called}({given}[0], {arrived}, {given}[1])",
+        ]
+    after = unused(f"{output}_after")
+    others = ", ".join(x for x in (weight, decay) if x != "None")
+    first = f"{arrived}.unsqueeze(1)"
+    rows = [f"torch.cat(({first}, {output}), 1)", first, "lengths", '""']
+    sent = ["ranks", f"({arrived},)", f"({after}.squeeze(1),)", f"({output},)"]
+    return [
+        wrapped(f"({arrived},) = _received", ["ranks", f"({last},)", f"[{others}]"], "", "    "),
+        wrapped(f"{output}, _ = {called}", [weight, arrived, decay], "", "    "),
+        wrapped(f"{after} = _last", rows, "", "    "),
+        wrapped(f"{output}, _ = _sent", sent, "", "    "),
+    ]
+
+
+def arriving_states(
+    states: list[str], coefficients: list[str], unused: Callable[[str], str]
+) -> tuple[list[str], str]:
+    """Returns statements that bind the states which arrive at a recurrence, and their variable.
+
+    Args:
+        states: before the first token.
+        coefficients: what it reads.
+        unused: gives an unused variable name.
+    """
+    arrived = unused("arrived")
+    given = [f"({', '.join(states)}{',' if len(states) == 1 else ''})"]
+    items = ["ranks", *given, f"[{', '.join(coefficients)}]"]
+    return [wrapped(f"{arrived} = _received", items, "", "    ")], arrived
+
+
+def leaving_states(outs: list[str], lasts: list[str], arrived: str) -> str:
+    """Returns the statement that sends the states after a recurrence to the next process."""
+    both = [f"({', '.join(xs)}{',' if len(xs) == 1 else ''})" for xs in (lasts, outs)]
+    head = ", ".join([*outs, *lasts]) + ("," if len(outs) + len(lasts) == 1 else "")
+    return wrapped(f"{head} = _sent", ["ranks", arrived, *both], "", "    ")
+
+
+def runtime(more: Section) -> Section:
+    """Returns a runtime section with what processes need that share a sequence."""
+    folder = files("dsfc.backends.shared.runtime")
+    text = (folder / f"{RUNTIME}.py").read_text(encoding="utf-8")
+    return section((text,), more.imports)
+
+
+def refusal(plan: Plan) -> str | None:
+    """Returns why processes cannot share a sequence of a plan, as a clause; None where they can."""
+    if any(isinstance(k, Reverse) for k in plan.kernels):
+        return "a state runs backwards: it starts after the last token, in the last segment"
+    if any(isinstance(k, AllPairs) and k.later for k in plan.kernels):
+        return "outputs need all tokens to come"
+    if any(isinstance(k, Attention | AllPairs) for k in plan.kernels):
+        return (
+            "the mixer has no finite state: what an output needs of the past grows with its length"
+        )
+    return None
+
+
+def crossing(plan: Plan) -> Iterator[str]:
+    """Yields what of each state crosses from process to process, and why, a clause each."""
+    for k in plan.kernels:
+        if isinstance(k, Scan):
+            names = ", ".join(c.state for c in k.columns)
+            yield f"{names}: a summary of each segment, h → Λ̄ h + b̄, with {_transition(k)}"
+        elif isinstance(k, Recurrence):
+            names = ", ".join(s.state for s in k.states)
+            yield f"{names}: the state itself, rank after rank, since no scan runs it: {k.why}"
+        elif isinstance(k, RunningMax):
+            how = (
+                "the maximum itself, rank after rank: ties have a gradient"
+                if k.declared
+                else "a summary, m → max(m + Σ log λ, m̄)"
+            )
+            yield f"{k.output}: {how}"
+    for r in plan.registers:
+        yield f"{r.name}: the last values of each segment"
+
+
+def _transition(k: Scan) -> str:
+    if k.transition is not None:
+        return "Λ̄ a power of the matrix Λ"
+    if k.form in _REWRITING:
+        return "Λ̄ a matrix over the keys: what becomes of their unit vectors"
+    if k.decay is None:
+        return "Λ̄ = 1"
+    if FORMS[k.form].layout is Layout.RESPONSES:
+        return "Λ̄ a power of λ"
+    return "Λ̄ the product of all λ"
