@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dsfc.api.pipeline import compile_spec as compile
+    from dsfc.api.compile import compile_spec as compile
     from dsfc.api.pipeline import load as load
     from dsfc.api.validate import validate as verify
     from dsfc.diagnostics.report import DiagnosticError as DiagnosticError
@@ -27,7 +27,7 @@ __all__ = ["DiagnosticError", "__version__", "compile", "import_module", "load",
 # Where each public name is defined; looked up when it is first used, because start-up time counts.
 _HOMES = {
     "DiagnosticError": ("dsfc.diagnostics.report", "DiagnosticError"),
-    "compile": ("dsfc.api.pipeline", "compile_spec"),
+    "compile": ("dsfc.api.compile", "compile_spec"),
     "import_module": ("dsfc.emit.importing", "import_module"),
     "load": ("dsfc.api.pipeline", "load"),
     "verify": ("dsfc.api.validate", "validate"),

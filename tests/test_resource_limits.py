@@ -13,8 +13,9 @@ import pytest
 
 from dsfc import resource_limits
 from dsfc.api import pipeline
+from dsfc.api.compile import compile_spec
 from dsfc.api.decide import equivalent
-from dsfc.api.pipeline import compile_spec, load
+from dsfc.api.pipeline import load
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
 from dsfc.prover import equivalent as equivalent_module

@@ -140,7 +140,11 @@ def render_module(
         _at_once(plan, scans),
         target.distributed,
     )
-    around = None if whole is None else WholeLayerText(plan, names, whole, layer.steps)
+    around = (
+        None
+        if whole is None
+        else WholeLayerText(plan, names, whole, layer.steps, target.distributed)
+    )
     filled = _filled(target.packages)
     state = StateText(plan, names)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references

@@ -32,12 +32,14 @@ class WholeLayerText:
         signature: the module's names.
         whole: how the layer stands around the mixer.
         steps: whether there is a next token to mix.
+        distributed: whether processes may share a sequence.
     """
 
     plan: Plan
     signature: Signature
     whole: WholeLayer
     steps: bool
+    distributed: bool
 
     @property
     def class_name(self) -> str:

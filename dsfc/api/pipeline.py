@@ -26,7 +26,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsfc.api.locate import Place, locate
@@ -37,7 +36,7 @@ from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit import RUNTIMES
 from dsfc.emit.backend import load_backend
-from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
+from dsfc.emit.module import ModuleText, emit, identifiers
 from dsfc.expr.declarations import Projection
 from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
@@ -57,7 +56,6 @@ from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
 from dsfc.plan.whole_layer import WholeLayer, whole_layer
-from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure
@@ -475,40 +473,3 @@ def load(
         DiagnosticError: with every problem found up to here; later stages raise when asked for.
     """
     return read(path, limits).compilation(mixer)
-
-
-def compile_spec(
-    path: str | os.PathLike[str],
-    backend: str = "torch",
-    out: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    mixer: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    runtime: str = "inside",
-    layer: bool = False,
-    context_parallel: bool = False,
-) -> Path:
-    """Compiles a spec and returns the path of the module.
-
-    Args:
-        path: a spec file, or the bare name of a shipped spec.
-        backend: what to print the module for.
-        out: file to write, or folder to write into, which is made if a slash stands behind it;
-            `./<mixer>.py` by default.
-        force: replace a file that dsfc did not write, or that was edited since.
-        mixer: which mixer of the text.
-        limits: bounds on size, depth, number, time and memory.
-        runtime: `inside`: the module holds the functions that all modules share. `beside`: it
-            imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
-        layer: whether the module holds a layer of a model around the mixer too.
-        context_parallel: whether processes may share a sequence: `forward` takes their group.
-
-    Raises:
-        DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` is neither, or the backend has no such modules.
-    """
-    with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime, layer, context_parallel)
-    target = destination(module, out)
-    write(module, target, force)
-    return target

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dsfc.api.pipeline import Compilation, compile_spec, load
+from dsfc.api.compile import compile_spec
+from dsfc.api.pipeline import Compilation, load
 from dsfc.bounds.domain import Limits, order_of_complex
 from dsfc.diagnostics.catalogue import SyntaxProblem, UnknownName
 from dsfc.diagnostics.file_error import file_error

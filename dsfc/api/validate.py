@@ -16,8 +16,9 @@ from pathlib import Path
 from types import ModuleType
 
 from dsfc import files
+from dsfc.api.compile import compile_spec
 from dsfc.api.locate import SUFFIX
-from dsfc.api.pipeline import Compilation, compile_spec, load
+from dsfc.api.pipeline import Compilation, load
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import torch
 
+from dsfc.api.compile import compile_spec
 from dsfc.api.decide import claims
-from dsfc.api.pipeline import compile_spec, load
+from dsfc.api.pipeline import load
 from dsfc.claims.verdict import Refuted
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.prover.equivalent import equivalent
