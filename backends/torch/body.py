@@ -98,6 +98,7 @@ class Body:
             "lengths",
             "counts",
             "run",
+            "write",
         }
         self._all: dict[str, str] = {}
         self._sizes: dict[str, str] = {}
@@ -244,6 +245,8 @@ class Body:
         ident, past = self._ident(name), self._ident(register.name)
         whole = self.unused(f"{ident}_all")
         self._all[name] = whole
+        if register.grows:
+            return [f"    {whole} = _appended({past}, {ident}, write)"]
         return [f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
 
     def _next(self, register: Register) -> str:

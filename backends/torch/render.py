@@ -17,6 +17,7 @@ from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
 from .calls import ScanCall
+from .checkpoints import CheckpointsText
 from .functional import functional
 from .header import HeaderText
 from .imports import imports, imports_from_beside
@@ -137,6 +138,7 @@ def render_module(
         modes=choice,
         state=state,
         layer=layer,
+        checkpoints=CheckpointsText(names, choice, layer.steps),
         functional=function,
         operators=ops,
         reference=reference(plan, names),

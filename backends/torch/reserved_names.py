@@ -11,7 +11,8 @@ _TEXT = frozenset(
     device batch length training forward backward step step_k explain initial_state
     reset_parameters extra_repr i rows past before onward after lag axes name gauge spec mask
     cu_seqlens lengths counts mix run to_dict from_dict kept cls found TILES SEGMENT TRIAL TRUST
-    DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA
+    DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA write layout index cat clone
+    repeat nbytes reserve checkpoints every
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.
