@@ -69,10 +69,9 @@ def _exactly(
         cu_seqlens: as in `forward`.
     """
     lead = inputs[0].shape[:2]
-    empty, *_ = mix(*(x[:1, :0] for x in inputs), *(x[:1] for x in states))
     flat = [x.flatten(0, 1) for x in inputs]
     rows: dict[int, list[Tensor]] = {}
-    found, places = [empty.flatten(0, 1)], []
+    found, places = [], []
     for n, tokens in _places_of(inputs[0], mask, cu_seqlens):
         state = _row_of(kind, states, n)
         for at in tokens:
@@ -82,7 +81,10 @@ def _exactly(
             found.append(y.flatten(0, 1))
             places.append(at)
         rows[n] = state
-    out = empty.new_zeros(lead[0] * lead[1], *empty.shape[2:])
+    if not found:
+        y, *_ = mix(*(x[:1, :0] for x in inputs), *(x[:1] for x in states))
+        found.append(y.flatten(0, 1))
+    out = found[0].new_zeros(lead[0] * lead[1], *found[0].shape[1:])
     out = out.index_copy(0, torch.tensor(places, device=out.device).long(), torch.cat(found))
     columns = [*zip(*(rows[n] for n in sorted(rows)), strict=True)]
     if not columns:
