@@ -16,6 +16,8 @@ FILES = (
     "states",
     "numbers",
     "rows",
+    "caches",
+    "exact",
     "sequences",
     "functions",
     "fourier",

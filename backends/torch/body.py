@@ -103,6 +103,7 @@ class Body:
             "counts",
             "run",
             "ranks",
+            "write",
         }
         self._all: dict[str, str] = {}
         self._sizes: dict[str, str] = {}
@@ -253,8 +254,10 @@ class Body:
         ident, past = self._ident(name), self._ident(register.name)
         whole = self.unused(f"{ident}_all")
         self._all[name] = whole
+        if register.grows:
+            return [f"    {whole} = _appended({past}, {ident}, write)"]
         arrived = []
-        if self._distributed and not register.grows:
+        if self._distributed:
             arrived = [f"    {past} = _tokens_before(ranks, {ident}, {past}, lengths)"]
         return [*arrived, f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
 

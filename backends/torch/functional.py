@@ -87,6 +87,11 @@ class FunctionalText:
         return self.field or any(re.search(r"\bwide\b", line) for line in self.body.lines)
 
     @property
+    def grows(self) -> bool:
+        """Whether a token may be written behind those that are kept."""
+        return any(re.search(r"\bwrite\b", line) for line in self.body.lines)
+
+    @property
     def counts(self) -> bool:
         """Whether tokens that do not count are left out here, and not in an operator."""
         return any(re.search(r"\bcounts\b", line) for line in self.body.lines)

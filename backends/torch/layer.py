@@ -206,19 +206,25 @@ class LayerText:
 
     @property
     def bound(self) -> str:
-        """Names `_mix` with the options of a call."""
-        options = [f"{n}={n}" for n in ("mode", "chunk", *modes(self.plan).flags)]
-        return wrapped("mix = partial", ["self._mix", *options], "", "        ")
+        """Names `_mix` with the options of a call, and what gives it tokens."""
+        flags = modes(self.plan).flags
+        options = [f"{n}={n}" for n in ("chunk", *flags)]
+        if not self.steps:
+            return wrapped("mix = partial", ["self._mix", "mode=mode", *options], "", "        ")
+        mix = wrapped("mix = partial", ["self._mix", "mode=mode", *options], "", "        ")
+        return f"        by, mode = _tokens_by(State, MODES, mode)\n{mix}"
 
     @property
     def call(self) -> str:
         """Calls it."""
         inputs = _tuple(self.signature.input_names)
         states = _tuple([f"state.{t.name}" for t in self.signature.states])
-        rest = [inputs, states, "mask", "cu_seqlens"]
+        arguments = ["mix", inputs, states, "mask", "cu_seqlens"]
         if self.distributed and self.not_distributed is None:
-            return wrapped("y, *states = _by_ranks", ["mix", "group", *rest], "", "        ")
-        return wrapped("y, *states = _by_rows", ["mix", *rest], "", "        ")
+            arguments = ["by" if self.steps else "_by_rows", "mix", "group", *arguments[1:]]
+            return wrapped("y, *states = _by_ranks", arguments, "", "        ")
+        head = "y, *states = by" if self.steps else "y, *states = _by_rows"
+        return wrapped(head, arguments, "", "        ")
 
     @property
     def not_distributed(self) -> str | None:
@@ -286,7 +292,8 @@ class LayerText:
     def step_def(self) -> str:
         """The `def` line of `step`."""
         inputs = [f"{n}: Tensor" for n in self.signature.input_names]
-        params = ["self", *inputs, "state: State", "*", "in_place: bool = False"]
+        options = ["*", "in_place: bool = False", 'mode: str = "recurrent"']
+        params = ["self", *inputs, "state: State", *options]
         return wrapped("def step", params, " -> tuple[Tensor, State]:", "    ")
 
     @property
@@ -303,6 +310,15 @@ class LayerText:
         return any(r.grows for r in self.plan.registers)
 
     @property
+    def place(self) -> str:
+        """What the docstring of `step` says of the place of the state after the token."""
+        if self.grows:
+            where = "token behind what `state` keeps, where it has room (`reserve`)"
+        else:
+            where = "state after the token where `state` lies, and to return that"
+        return f"in_place: whether to write the {where}; refused where gradients are asked for."
+
+    @property
     def kept(self) -> str:
         """The tensors of the state that is given, as a tuple."""
         return _tuple([f"state.{t.name}" for t in self.signature.states])
@@ -310,7 +326,8 @@ class LayerText:
     @property
     def after(self) -> str:
         """The state after the token."""
-        return "_overwrite(state, states) if in_place else State(*states)"
+        grows = ", GROWING" if self.grows else ""
+        return f"_overwrite(state, states{grows}) if in_place else State(*states)"
 
     @property
     def overwrites(self) -> str:
@@ -336,17 +353,20 @@ class LayerText:
         """Mixes a sequence of one token."""
         inputs = self.signature.input_names
         checked = [*inputs, "state", "None"]
-        states = [f"state.{t.name}" for t in self.signature.states]
-        arguments = [
-            *inputs,
-            *states,
-            'mode=_IN_PLACE if in_place else "recurrent"' if self.in_place else 'mode="recurrent"',
-            f"chunk={modes(self.plan).default_chunk}",
-        ]
+        where = ["        if in_place and not exact:", "            mode = _IN_PLACE"]
+        options = ["self._mix", "mode=mode", f"chunk={modes(self.plan).default_chunk}"]
         return [
             *(f"        {n} = {n}.unsqueeze(1)" for n in inputs),
             wrapped("self._check", checked, "", "        "),
-            wrapped("y, *states = self._mix", arguments, "", "        "),
+            "        by, mode = _tokens_by(State, MODES, mode)",
+            *(where if self.in_place or self.grows else ()),
+            wrapped("mix = partial", options, "", "        "),
+            wrapped(
+                "y, *states = by",
+                ["mix", _tuple(inputs), self.kept, "None", "None"],
+                "",
+                "        ",
+            ),
         ]
 
     @property
@@ -354,7 +374,8 @@ class LayerText:
         """The `def` line of `step_k`."""
         inputs = [f"{n}: Tensor" for n in self.signature.input_names]
         result = f" -> tuple[Tensor, {'States' if self.steps else 'Any'}]:"
-        return wrapped("def step_k", ["self", *inputs, "state: State"], result, "    ")
+        params = ["self", *inputs, "state: State", "*", 'mode: str = "recurrent"']
+        return wrapped("def step_k", params, result, "    ")
 
     @property
     def steps_returns(self) -> str:
@@ -368,15 +389,20 @@ class LayerText:
         inputs = self.signature.input_names
         lines = [wrapped("self._check", [*inputs, "state", "None"], "", "        ")]
         lines.append(f"        _some({self.signature.like})")
-        if self.at_once:
-            states = [f"state.{t.name}" for t in self.signature.states]
-            chunk = f"chunk={modes(self.plan).default_chunk}"
-            arguments = [*inputs, *states, "mode=_EACH", chunk]
-            lines.append(wrapped("y, *states = self._mix", arguments, "", "        "))
-        else:
-            arguments = ["self.step", _tuple(inputs), "state", *(["GROWING"] if self.grows else [])]
-            lines.append(wrapped("y, *states = _one_by_one", arguments, "", "        "))
-        return lines
+        grows = ["GROWING"] if self.grows else []
+        stepped = ["partial(self.step, mode=mode)", _tuple(inputs), "state", *grows]
+        if not self.at_once:
+            return [*lines, wrapped("y, *states = _one_by_one", stepped, "", "        ")]
+        states = [f"state.{t.name}" for t in self.signature.states]
+        chunk = f"chunk={modes(self.plan).default_chunk}"
+        arguments = [*inputs, *states, "mode=_EACH", chunk]
+        return [
+            *lines,
+            "        if _is_exact(mode):",
+            wrapped("y, *states = _one_by_one", stepped, "", " " * 12),
+            "        else:",
+            wrapped("y, *states = self._mix", arguments, "", " " * 12),
+        ]
 
     # --- checks ----------------------------------------------------------------------------------
 

@@ -53,6 +53,10 @@ MACHINES = {
 """By type of device; any other counts as `cuda`."""
 
 
+EXACT = "exact"
+"""The mode in which bits depend on a sequence alone, not on its cuts or what is beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class CostText:
     """What scans of one form cost, as the module's text counts it.
@@ -158,6 +162,14 @@ class Modes:
         return tuple(m.name for m in self.all if m.legal)
 
     @property
+    def ordered(self) -> tuple[str, ...]:
+        """Names of the modes of the layer, whose calls are cut into single tokens of sequences.
+
+        They run another mode at each, and are none of the operators.
+        """
+        return (EXACT,) if self.causal else ()
+
+    @property
     def forms(self) -> tuple[Form, ...]:
         """Skeletons of scans and attention; none where there is nothing to choose."""
         return tuple(dict.fromkeys(s.form for s in self._run))
@@ -261,7 +273,7 @@ class Modes:
     @property
     def choices(self) -> str:
         """What the argument `mode` may be, in a docstring's sentence."""
-        *first, last = ["`auto`", *(f"`{m}`" for m in self.legal)]
+        *first, last = ["`auto`", *(f"`{m}`" for m in (*self.legal, *self.ordered))]
         return f"{', '.join(first)} or {last}"
 
 

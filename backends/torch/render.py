@@ -18,6 +18,7 @@ from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
 from .calls import ScanCall
+from .checkpoints import CheckpointsText
 from .context import DistributedCall, runtime
 from .functional import functional
 from .header import HeaderText
@@ -160,6 +161,7 @@ def render_module(
         state=state,
         layer=layer,
         whole=around,
+        checkpoints=CheckpointsText(names, choice, layer.steps),
         functional=function,
         operators=ops,
         reference=reference(plan, names),

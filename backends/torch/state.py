@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.tree import Axis, Field
 from dsfc.plan.ir import Plan, Register, StateTensor
+from dsfc.plan.pairs_ir import AllPairs, Attention
 
 from .header import gauge
 from .layout import WIDTH, Call, wrapped
@@ -45,6 +46,27 @@ class StateText:
     def growing_argument(self) -> str:
         """The last argument of functions of `States`: the names of what grows, or nothing."""
         return ", GROWING" if self.grows else ""
+
+    @property
+    def layout(self) -> str:
+        """The class's table: the axes of each tensor, the rule of its dtype, and its role."""
+        present = {k.present for k in self.plan.kernels if isinstance(k, Attention | AllPairs)}
+        rows = [self._row(s.name, ("B",), s, "accumulator", "whole") for s in self.plan.states]
+        for r in self.plan.registers:
+            role = ("seen" if r.buffer in present else "tokens") if r.grows else "whole"
+            rule = "accumulator" if r in self.plan.maxima else "input"
+            rows.append(self._row(r.name, ("B", "T" if r.grows else "K"), r, rule, role))
+        head = "    layout: ClassVar[dict[str, tuple[tuple[str, ...], str, str]]] = {"
+        return "\n".join([head, *rows, "    }"]) if rows else f"{head}}}"
+
+    def _row(
+        self, name: str, lead: tuple[str, ...], t: StateTensor | Register, rule: str, role: str
+    ) -> str:
+        """An item of the table: real numbers have the dtype of a rule, complex ones their own."""
+        axes = ", ".join(f'"{a}"' for a in (*lead, *(x.name for x in t.axes)))
+        rule = "complex" if _is_complex(t) else rule
+        lone = "" if ", " in axes else ","
+        return f'        "{self.signature.identifier(name)}": (({axes}{lone}), "{rule}", "{role}"),'
 
     @property
     def columns(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -189,7 +189,7 @@ class Beside:
         theirs = self.shapes["states"] or self.shapes.get("recurrent", {})
         if "Omega" in self.shapes["buffers"]:
             return {}
-        mine = [f for f in self.module.State.__dataclass_fields__ if f not in ("spec", "gauge")]
+        mine = [f.name for f in fields(self.module.State)]
         return dict(theirs) if set(mine) == set(theirs) else {}
 
     def draw(self, length: int, batch: int, seed: int = 0) -> dict[str, Tensor]:
@@ -243,8 +243,7 @@ class Beside:
         inputs = {n: leaves[n] for n in self.shapes["inputs"]}
         some = next(iter(inputs.values()))
         fresh = self.layer.initial_state(some.shape[0], dtype=some.dtype)
-        names = list(self.module.State.__dataclass_fields__)
-        names = [n for n in names if n not in ("spec", "gauge")]
+        names = [f.name for f in fields(self.module.State)]
         states = {n: known[n] if start else getattr(fresh, n) for n in names}
         ys = []
         for a, b in zip((0, *cuts), (*cuts, some.shape[1]), strict=True):

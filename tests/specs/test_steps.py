@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from types import ModuleType
 
 import pytest
@@ -33,7 +34,7 @@ def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
     """All outputs of the functional form, called with one token at a time."""
     leaves = {n: x for n, x in given.items() if n not in beside.states}
     fresh = beside.layer.initial_state(2, dtype=torch.float64)
-    names = [n for n in beside.module.State.__dataclass_fields__ if n not in ("spec", "gauge")]
+    names = [f.name for f in fields(beside.module.State)]
     states, ys = {n: getattr(fresh, n) for n in names}, []
     for i in range(LENGTH):
         here = leaves | {n: leaves[n][:, i : i + 1] for n in beside.shapes["inputs"]} | states

@@ -9,6 +9,8 @@ a leading underscore, as no name of a spec has.
 | `states.py`      | states as dictionaries, and checks of states                  |
 | `numbers.py`     | dtypes of sums and outputs, casts                             |
 | `rows.py`        | masks and packs                                               |
+| `caches.py`      | rows of states, and room for tokens to come                   |
+| `exact.py`       | one token at a time, and states on the way                    |
 | `sequences.py`   | tokens of a sequence: filters, reversal, stacks               |
 | `functions.py`   | functions of tensors that torch lacks                         |
 | `fourier.py`     | Fourier transforms of causal sequences                        |

@@ -417,6 +417,7 @@ def _largest(
 
 
 def _by_ranks(
+    by: Callable[..., tuple[Tensor, ...]],
     mix: Callable[..., tuple[Tensor, ...]],
     group: Any,
     inputs: tuple[Tensor, ...],
@@ -424,9 +425,24 @@ def _by_ranks(
     mask: Tensor | None,
     cu_seqlens: Tensor | None,
 ) -> tuple[Tensor, ...]:
-    """Mixes a segment of each sequence, or of a pack; nothing is shared without a group."""
+    """Mixes a segment of each sequence, or of a pack; nothing is shared without a group.
+
+    Args:
+        by: what mixes where nothing is shared.
+        mix: of a batch of sequences.
+        group: the processes, in the order of their segments.
+        inputs: `[B, L, ...]`.
+        states: `[N, ...]`, before the first token.
+        mask: as in `forward`.
+        cu_seqlens: as in `forward`.
+
+    Raises:
+        ValueError: of a mode that goes token by token.
+    """
     if group is None:
-        return _by_rows(mix, inputs, states, mask, cu_seqlens)
+        return by(mix, inputs, states, mask, cu_seqlens)
+    if by is not _by_rows:
+        raise ValueError("mode exact goes from token to token: no group shares a sequence in it")
     if cu_seqlens is None:
         ranks = _Ranks(group, None if mask is None else ~mask.any(1))
         return _by_rows(partial(mix, ranks=ranks), inputs, states, mask, None)

@@ -65,14 +65,20 @@ def _refuse_gradients(*tensors: Tensor) -> None:
         raise ValueError("in_place overwrites what gradients need: call it under torch.no_grad()")
 
 
-def _overwrite(state: Any, following: Sequence[Tensor]) -> Any:
-    """Writes the tensors after a token where those of a state lie, unless a kernel did."""
+def _overwrite(state: Any, following: Sequence[Tensor], grows: Sequence[str] = ()) -> Any:
+    """Writes the tensors after a token where those of a state lie, unless a kernel did.
+
+    What `grows` names was written behind what the state keeps, and is returned with the rest.
+    """
     names = [x.name for x in fields(state)]
-    tensors = [getattr(state, name) for name in names]
-    for old, new in zip(tensors, following, strict=True):
-        if new is not old:
+    for name, new in zip(names, following, strict=True):
+        old = getattr(state, name)
+        if name not in grows and new is not old:
             old.copy_(new)
-    return state
+    after = zip(names, following, strict=True)
+    return (
+        type(state)(*(x if n in grows else getattr(state, n) for n, x in after)) if grows else state
+    )
 
 
 def _state_at(states: Any, tokens: int, grows: Sequence[str] = ()) -> Any:

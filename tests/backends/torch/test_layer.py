@@ -120,6 +120,9 @@ def test_a_state_lists_its_tensors(module) -> None:
 What the past leaves behind.
 
 Attributes:
+    layout: of each tensor the names of its axes, the rule of its dtype (that of inputs,
+        `accumulator`: float32 at least, `complex`: complex64 at least), and whether it is whole
+        or grows with the past: has all tokens, or says where one is seen.
     S: `[B, h, n]`.
     u_past: `[B, K, d]`, the last K values of u.
 """[:-1]  # fmt: skip
@@ -128,7 +131,7 @@ Attributes:
 def test_a_call_says_its_shapes(module) -> None:
     said = doc(module.Rich.forward)
     assert "u: `[B, L, d]`." in said and "y, `[B, L, d]`, and the state if asked for." in said
-    assert "mode: `auto`, `recurrent`, `chunked`, `scan` or `parallel`; see `explain`." in said
+    assert "mode: `auto`, `recurrent`, `chunked`, `scan`, `parallel` or `exact`; see `ex" in said
     said = doc(module.Rich.step)
     assert said.startswith("Mixes one token, at constant cost.")
     assert "u: `[B, d]`." in said and "y, `[B, d]`, and the state after the token." in said

@@ -1,0 +1,131 @@
+"""States hold under any interleaving: prefill, steps, drafts, rollback, forks, packs and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from emitted import KINDS, compiled
+from interleavings import interleave
+
+FIRST = ("gla", "softmax", "lnssm", "short_convolution")
+"""A finite state, a cache, a running maximum, earlier tokens."""
+
+
+def causal(module: ModuleType) -> ModuleType:
+    if not getattr(module, "CAUSAL", True):
+        pytest.skip("an output needs all tokens to come")
+    return module
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["rounded", "exact"])
+@pytest.mark.parametrize("name", FIRST)
+def test_any_interleaving_is_the_whole_sequence(module: ModuleType, exact: bool) -> None:
+    for seed in range(2):
+        interleave(module, seed, exact)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("exact", [False, True], ids=["rounded", "exact"])
+@pytest.mark.parametrize("name", [n for n in KINDS if n not in FIRST])
+def test_of_each_class(module: ModuleType, exact: bool) -> None:
+    for seed in range(100, 103):
+        interleave(causal(module), seed, exact)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("exact", [False, True], ids=["rounded", "exact"])
+@pytest.mark.parametrize("name", compiled())
+def test_of_each_mixer(module: ModuleType, exact: bool) -> None:
+    for seed in range(200, 220):
+        interleave(causal(module), seed, exact)
+
+
+def _flipped(state: Any) -> Any:
+    return type(state)(*(getattr(state, name).flip(0) for name in state.layout))
+
+
+MUTANTS: dict[str, Callable[..., Any]] = {
+    "_state_at_rows": lambda run: lambda *a: _flipped(run(*a)),
+    "_state_of_all": lambda run: lambda kind, states: run(kind, [*states][::-1]),
+    "_state_of_rows": lambda run: lambda states, tokens, *a: run(states, tokens * 0, *a),
+    "_state_at": lambda run: lambda states, tokens, *a: run(states, states.count, *a),
+    "_checkpoints": lambda run: lambda *a: (lambda y, s: (y, (s[-1],) * len(s)))(*run(*a)),
+    "_state_of_changed": lambda run: lambda state, change: _flipped(run(state, change)),
+}
+"""Functions of the runtime by name, and what makes a wrong one of each."""
+
+
+@pytest.mark.parametrize("function", MUTANTS)
+@pytest.mark.parametrize("name", ["gla"])
+def test_a_wrong_state_is_seen(
+    function: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = MUTANTS[function](getattr(module, function))
+    monkeypatch.setattr(module, function, wrong)
+    with pytest.raises(AssertionError, match="off by"):
+        for seed in range(60):
+            interleave(module, seed)
+
+
+@pytest.mark.parametrize("name", ["gla"])
+def test_a_mode_that_is_not_exact_is_seen(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_exactly", lambda kind, *rest: module._by_rows(*rest))
+    with pytest.raises(AssertionError, match="bits differ"):
+        for seed in range(12):
+            interleave(module, seed, exact=True)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["gla", "softmax", "mlstm", "s4d", "ssd"])
+def test_exact_of_larger_layers_on_several_threads(name: str, module: ModuleType) -> None:
+    """Sizes at which PyTorch cuts a single operation into threads and vectors with a rest."""
+    threads = torch.get_num_threads()
+    outs = []
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            torch.manual_seed(0)
+            sizes = {"d": 516} | ({} if name != "s4d" else {"n": 67})
+            layer = getattr(module, module.__all__[0])(**sizes)
+            u = torch.randn(3, 5, 516)
+            with torch.no_grad():
+                whole, last = layer(u, mode="exact", return_state=True)
+                alone = [layer(u[b : b + 1], mode="exact") for b in range(3)]
+                head, state = layer(u[:, :2], mode="exact", return_state=True)
+                tail = layer(u[:, 2:], state, mode="exact")
+            assert torch.equal(whole, torch.cat(alone))
+            assert torch.equal(whole, torch.cat((head, tail), 1))
+            outs.append([whole, *(getattr(last, n) for n in last.layout)])
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(x, y) for x, y in zip(*outs, strict=True))
+
+
+@pytest.mark.parametrize("name", ["gla", "softmax"])
+def test_exact_has_the_same_bits_with_gradients(name: str, module: ModuleType) -> None:
+    layer = getattr(module, module.__all__[0])(d=16)
+    u = torch.randn(2, 4, 16)
+    y = layer(u, mode="exact")
+    y.square().sum().backward()
+    with torch.no_grad():
+        assert torch.equal(y, layer(u, mode="exact"))
+    assert all(p.grad is not None for p in layer.parameters())
+
+
+def _refused(load: Callable[[str], ModuleType]) -> ModuleType:
+    return load("dlr_bidirectional")
+
+
+def test_exact_is_refused_where_there_are_no_steps(load: Callable[[str], ModuleType]) -> None:
+    module = _refused(load)
+    layer = getattr(module, module.__all__[0])(d=4, n=3, m=3)
+    with pytest.raises(ValueError, match="E-STEP"):
+        layer(torch.randn(1, 3, 4), mode="exact")
+    with pytest.raises(ValueError, match="E-STEP"):
+        layer.checkpoints(torch.randn(1, 3, 4), every=2)
