@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from dsfc.validate.cases import CHUNK
-from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, worst_of
 from dsfc.validate.surface import Sample, Surface, ends
-from dsfc.validate.values import leaves_of, state_of, with_gradients, worst_of
+from dsfc.validate.values import leaves_of, state_of, with_gradients
 
 PACKS = (
     (0, 1, CHUNK + 1, 0, CHUNK + 3, 2 * CHUNK, 0),
