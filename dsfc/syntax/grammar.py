@@ -59,7 +59,8 @@ def terminals() -> Mapping[str, str]:
 
 def reserved(kind: str) -> tuple[str, ...]:
     """The words that a type of token in `dsfc.syntax.lex.KEYWORDS` stands for."""
-    return tuple(re.findall(r"[a-z]{2,}", terminals()[kind]))
+    # What must stand behind a word is no part of it.
+    return tuple(re.findall(r"[a-z]{2,}", terminals()[kind].split("(?=")[0]))
 
 
 def tokens(text: str) -> Iterator[Token]:

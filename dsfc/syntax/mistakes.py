@@ -387,7 +387,6 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         "a layer is `layer norm rms, gate silu`",
         (
-            "layer rms",
             "layer norm",
             "layer norm = rms",
             "layer norm: rms",

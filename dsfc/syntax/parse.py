@@ -34,6 +34,7 @@ _BOUNDARIES = frozenset({lex.SEPARATOR, "LBRACE", "RBRACE"})
 _ENDS = frozenset({lex.SEPARATOR, "RBRACE", _END})
 # What makes the automaton ready for a definition after a mistake: the tree is not used any more.
 _RESUME = (Token("_MIXER", "mixer"), Token("NAME", "resumed"), Token("LBRACE", "{"))
+_LAYER = "behind `layer` stand `norm` and `gate`, as in `layer norm rms, gate silu`"
 
 
 class IllegalCharacters(DiagnosticError):
@@ -205,6 +206,8 @@ class _Reading:
             token, word = before, near_word(str(before), STARTERS) if starts else None
         if word is None:
             return None
+        if word == token:  # it is one only before the parts of a layer
+            return SyntaxProblem(self._span(token), problem=_LAYER)
         problem = f"`{token}` is no word of the language"
         return SyntaxProblem(self._span(token), problem=problem, nearest=word)
 

@@ -209,7 +209,7 @@ class _Derivation:
         """The tokens of the norm of a layer, or of the gate behind it."""
         if self._out[-1][0] == "COMMA":
             return [("NAME", "gate"), ("NAME", self._random.choice(("silu", "sigmoid")))]
-        return list(zip(kinds, ("norm", "layer" if "LAYER" in kinds else "rms"), strict=True))
+        return [("NAME", "norm"), ("NAME", self._random.choice(("rms", "layer")))]
 
     def _may(self, rule: Rule) -> bool:
         """Whether an item may stand here: `b : d` only goes on with a declaration."""

@@ -61,10 +61,18 @@ def test_a_layer_has_a_norm_and_a_gate():
     assert ast.layer_parts(parsed("mixer m { layer gate sigmoid }").units[0]).gate is Gate.SIGMOID
 
 
+def test_layer_is_a_name_wherever_no_part_of_a_layer_stands_behind_it():
+    spec = parsed("mixer layer { dims d; input u : d; y = u }\nmixer b extends layer { }")
+    assert [unit.name.text for unit in spec.units] == ["layer", "b"]
+    assert item("layer = u").name.text == "layer"
+    with pytest.raises(DiagnosticError, match="behind `layer` stand `norm` and `gate`"):
+        item("layer form rms")
+
+
 @pytest.mark.parametrize(
     ("text", "at", "said"),
     [
-        ("form rms", "form", "a layer has no `form`; its parts are `norm` or `gate`"),
+        ("norm rms, form rms", "form", "a layer has no `form`; its parts are `norm` or `gate`"),
         ("gate relu", "relu", "a gate of a layer is `silu` or `sigmoid`, not `relu`"),
         ("norm rms, norm rms", "norm", "a layer has one norm, and this is another"),
     ],

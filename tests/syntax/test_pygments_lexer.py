@@ -54,7 +54,8 @@ def test_every_spec_is_lexed_whole_and_as_the_parser_lexes_it(path: Path) -> Non
 
 @pytest.mark.parametrize("word", [word for kind in sorted(KEYWORDS) for word in reserved(kind)])
 def test_the_keywords_are_those_of_the_grammar(word: str) -> None:
-    ((_, kind, piece),) = lexed(word)
+    # `layer` is a word before what a layer has, and a name elsewhere.
+    (_, kind, piece), *_ = lexed("layer norm" if word == "layer" else word)
     assert piece == word and (kind in Keyword or kind is Operator.Word)
     for near in (f"{word}s", f"{word}_", f"α{word}", word.upper()):
         ((_, kind, piece),) = lexed(near)
