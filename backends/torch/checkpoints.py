@@ -53,10 +53,10 @@ class CheckpointsText:
         inputs = self.signature.input_names
         options = ["mode=mode", "chunk=chunk", "return_state=True"]
         lone = "," if len(inputs) == 1 else ""
-        given = [f"({', '.join(inputs)}{lone})", "state", "mask", "every"]
+        passed = [f"({', '.join(inputs)}{lone})", "state", "mask", "every"]
         return [
             "        _tensors(mask=mask)",
             wrapped("self._check", [*inputs, "state", "None"], "", "        "),
             wrapped("run = partial", ["self", *options], "", "        "),
-            wrapped("return _checkpoints", ["run", *given], "", "        "),
+            wrapped("return _checkpoints", ["run", *passed], "", "        "),
         ]

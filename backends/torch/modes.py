@@ -170,6 +170,11 @@ class Modes:
         return (EXACT,) if self.causal else ()
 
     @property
+    def offered(self) -> str:
+        """What `forward` takes besides `auto`, as an expression."""
+        return "(*MODES, _EXACT)" if self.ordered else "MODES"
+
+    @property
     def forms(self) -> tuple[Form, ...]:
         """Skeletons of scans and attention; none where there is nothing to choose."""
         return tuple(dict.fromkeys(s.form for s in self._run))

@@ -50,13 +50,13 @@ def failures(job: tuple[Path, int], stop: int, exact: bool) -> list[str]:
         exact: whether they run in mode `exact`.
     """
     path, first = job
-    found = []
+    wrong = []
     for seed in range(first, min(first + _AT_A_TIME, stop)):
         try:
             interleave(_module(path), seed, exact)
         except AssertionError as e:
-            found.append(str(e))
-    return found
+            wrong.append(str(e))
+    return wrong
 
 
 def chosen(names: str) -> list[str]:
@@ -65,9 +65,9 @@ def chosen(names: str) -> list[str]:
         return names.split(",")
     by_class: dict[str, str] = {}
     for name in compiled():
-        made = dsfc.load(SPECS / f"{name}.dsf")
-        if made.plan.causal:
-            by_class.setdefault(name if names else made.structure.title, name)
+        loaded = dsfc.load(SPECS / f"{name}.dsf")
+        if loaded.plan.causal:
+            by_class.setdefault(name if names else loaded.structure.title, name)
     return [*by_class.values()]
 
 
@@ -94,13 +94,13 @@ def main() -> int:
             stop = seed + args.count
             jobs = [(path, first) for first in range(seed, stop, _AT_A_TIME)]
             run = partial(failures, stop=stop, exact=args.exact)
-            found = [text for some in pool.imap_unordered(run, jobs) for text in some]
+            wrong = [text for some in pool.imap_unordered(run, jobs) for text in some]
             took = time.perf_counter() - start
-            print(f"{name}: {args.count - len(found)} right, {len(found)} wrong, {took:.0f} s")
-            for text in sorted(found)[:_SHOWN]:
+            print(f"{name}: {args.count - len(wrong)} right, {len(wrong)} wrong, {took:.0f} s")
+            for text in sorted(wrong)[:_SHOWN]:
                 print(f"    {text}")
             sys.stdout.flush()
-            failed += len(found)
+            failed += len(wrong)
     return 1 if failed else 0
 
 

@@ -304,11 +304,11 @@ def interleave(module: ModuleType, seed: int, exact: bool = False, count: int = 
     Raises:
         AssertionError: an output is not what it is in the whole sequence.
     """
-    made = Interleaving(module, seed, exact)
+    one = Interleaving(module, seed, exact)
     try:
-        made.run(count)
+        one.run(count)
     except Exception as e:
-        doing = ", ".join(made.did)
+        doing = ", ".join(one.did)
         raise AssertionError(
-            f"{made.found.mixer}, seed {seed}, exact {exact}, {made.dtype}: {doing}: {e!r}"
+            f"{one.found.mixer}, seed {seed}, exact {exact}, {one.dtype}: {doing}: {e!r}"
         ) from e

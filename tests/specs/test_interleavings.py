@@ -48,24 +48,26 @@ def _flipped(state: Any) -> Any:
     return type(state)(*(getattr(state, name).flip(0) for name in state.layout))
 
 
-MUTANTS: dict[str, Callable[..., Any]] = {
-    "_state_at_rows": lambda run: lambda *a: _flipped(run(*a)),
-    "_state_of_all": lambda run: lambda kind, states: run(kind, [*states][::-1]),
-    "_state_of_rows": lambda run: lambda states, tokens, *a: run(states, tokens * 0, *a),
-    "_state_at": lambda run: lambda states, tokens, *a: run(states, states.count, *a),
-    "_checkpoints": lambda run: lambda *a: (lambda y, s: (y, (s[-1],) * len(s)))(*run(*a)),
-    "_state_of_changed": lambda run: lambda state, change: _flipped(run(state, change)),
+MUTANTS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("State", "index"): lambda run: lambda *a: _flipped(run(*a)),
+    ("State", "cat"): lambda run: lambda states: run([*states][::-1]),
+    ("State", "repeat"): lambda run: lambda *a: _flipped(run(*a)),
+    ("States", "select"): lambda run: lambda self, tokens: run(self, tokens * 0),
+    ("States", "at"): lambda run: lambda self, tokens: run(self, self.count),
+    ("Gla", "checkpoints"): lambda run: (
+        lambda *a, **k: (lambda y, s: (y, (s[-1],) * len(s)))(*run(*a, **k))
+    ),
 }
-"""Functions of the runtime by name, and what makes a wrong one of each."""
+"""Methods by class and name, and what makes a wrong one of each."""
 
 
-@pytest.mark.parametrize("function", MUTANTS)
+@pytest.mark.parametrize("method", MUTANTS, ids=".".join)
 @pytest.mark.parametrize("name", ["gla"])
 def test_a_wrong_state_is_seen(
-    function: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+    method: tuple[str, str], module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = MUTANTS[function](getattr(module, function))
-    monkeypatch.setattr(module, function, wrong)
+    kind, name = getattr(module, method[0]), method[1]
+    monkeypatch.setattr(kind, name, MUTANTS[method](getattr(kind, name)))
     with pytest.raises(AssertionError, match="off by"):
         for seed in range(60):
             interleave(module, seed)
@@ -75,7 +77,8 @@ def test_a_wrong_state_is_seen(
 def test_a_mode_that_is_not_exact_is_seen(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_exactly", lambda kind, *rest: module._by_rows(*rest))
+    run = module.Gla.forward
+    monkeypatch.setattr(module.Gla, "forward", lambda *a, mode, **k: run(*a, **k))
     with pytest.raises(AssertionError, match="bits differ"):
         for seed in range(12):
             interleave(module, seed, exact=True)

@@ -61,9 +61,9 @@ def _state_of_all(kind: Any, states: Iterable[Any]) -> Any:
     if not some:
         raise ValueError("no state: give one at least")
     for state in some:
-        found = getattr(state, "spec", type(state).__name__)
-        if found != kind.spec:
-            raise ValueError(f"states must be of spec {kind.spec}, got {found}")
+        spec = getattr(state, "spec", type(state).__name__)
+        if spec != kind.spec:
+            raise ValueError(f"states must be of spec {kind.spec}, got {spec}")
     columns = [*zip(*map(_tensors_of, some), strict=True)]
     for name, role, xs in zip(kind.layout, _roles_of(kind), columns, strict=True):
         kinds = {(*x.shape[2 - (role == "whole") :], x.dtype, x.device) for x in xs}

@@ -71,21 +71,21 @@ def _exactly(
     lead = inputs[0].shape[:2]
     flat = [x.flatten(0, 1) for x in inputs]
     rows: dict[int, list[Tensor]] = {}
-    found, places = [], []
+    outputs, places = [], []
     for n, tokens in _places_of(inputs[0], mask, cu_seqlens):
         state = _row_of(kind, states, n)
         for at in tokens:
             token = (_afresh(x[at : at + 1].unsqueeze(1)) for x in flat)
             y, *after = mix(*token, *state)
             state = [*map(_afresh, after)]
-            found.append(y.flatten(0, 1))
+            outputs.append(y.flatten(0, 1))
             places.append(at)
         rows[n] = state
-    if not found:
+    if not outputs:
         y, *_ = mix(*(x[:1, :0] for x in inputs), *(x[:1] for x in states))
-        found.append(y.flatten(0, 1))
-    out = found[0].new_zeros(lead[0] * lead[1], *found[0].shape[1:])
-    out = out.index_copy(0, torch.tensor(places, device=out.device).long(), torch.cat(found))
+        outputs.append(y.flatten(0, 1))
+    out = outputs[0].new_zeros(lead[0] * lead[1], *outputs[0].shape[1:])
+    out = out.index_copy(0, torch.tensor(places, device=out.device).long(), torch.cat(outputs))
     columns = [*zip(*(rows[n] for n in sorted(rows)), strict=True)]
     if not columns:
         return out.unflatten(0, lead), *states
