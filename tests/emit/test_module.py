@@ -286,9 +286,9 @@ def assert_only_docstrings_hold(text: str, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("normalized_attn", 672), ("softmax", 593), ("s6", 784)]
+    ("name", "most"), [("normalized_attn", 680), ("softmax", 601), ("s6", 792)]
 )
 def test_most_of_a_module_is_about_its_mixer_up_to_the_runtime(name: str, most: int) -> None:
     own, runtime = dsfc.load(name).module("torch").text.split("\n# --- runtime ---", 1)
     assert len(own.split("\n")) <= most
-    assert len(runtime.split("\n")) <= 2_530
+    assert len(runtime.split("\n")) <= 2_553
