@@ -97,9 +97,9 @@ class _Names:
     """Names of inputs that stand for maps."""
 
     def __init__(self, mixer: Mixer) -> None:
-        groups = (mixer.inputs, mixer.params, mixer.buffers, mixer.abstracts)
-        self._taken = {t.name for group in groups for t in group}
-        self._taken |= {d.name for d in (*mixer.definitions, *mixer.states)}
+        self._taken = {t.name for t in (*mixer.inputs, *mixer.params, *mixer.buffers)}
+        self._taken |= {a.name for a in mixer.abstracts}
+        self._taken |= {d.name for d in mixer.definitions} | {s.name for s in mixer.states}
         self._taken |= {d.axis.name for d in mixer.axes} | {TIME, FIRST}
 
     def of(self, t: MapTensor, u: Tensor) -> str:

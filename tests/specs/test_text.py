@@ -79,7 +79,7 @@ def test_the_own_part_of_normalised_attention_is_short() -> None:
     ]
     # Docstrings do not count: nobody is to leave out what they say.
     lines = own.count("\n") - sum(d.end_lineno - d.lineno + 1 for d in docs)
-    assert lines <= 375
+    assert lines <= 435
 
 
 def test_one_search_finds_the_normaliser() -> None:

@@ -12,6 +12,7 @@ import torch
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.validate.report import Outcome
 from dsfc.validate.surface import surface
 
 REFUSED = ("generalized_attn",)
@@ -62,3 +63,12 @@ def test_maps_and_mixer_of_a_layer_are_the_mixer(module: ModuleType, layered: Mo
 def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="E-LAYER"):
         dsfc.compile(name, out=tmp_path / "refused.py", layer=True)
+
+
+@pytest.mark.ci
+def test_verify_knows_the_spec_of_a_module_with_a_layer(tmp_path: Path) -> None:
+    path = dsfc.compile("linear_attn", out=tmp_path / "linear_attn.py", layer=True)
+    report = dsfc.verify(path, fast=True)
+    (origin,) = (row for row in report.rows if row.name == "origin")
+    assert "byte for byte" in origin.figure
+    assert all(row.outcome is not Outcome.BROKEN for row in report.rows)
