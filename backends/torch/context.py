@@ -33,20 +33,20 @@ class DistributedCall(ScanCall):
     def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
         """The operator's tensors, the last of them the state that arrives, and its name."""
         *tokens, state = arguments
-        given, arrived = (self._fresh(f"{self._scan.name}_{x}") for x in ("tokens", "arrived"))
+        inputs, arrived = (self._fresh(f"{self._scan.name}_{x}") for x in ("tokens", "arrived"))
         if len(tokens) == 1:
-            before.append(f"    {given} = ({tokens[0]},)")
+            before.append(f"    {inputs} = ({tokens[0]},)")
         else:
-            before.append(wrapped(f"{given} = ", tokens, "", "    "))
-        summary, more = self._summary(given)
+            before.append(wrapped(f"{inputs} = ", tokens, "", "    "))
+        summary, more = self._summary(inputs)
         options = f"({', '.join(self._s.option_names)})"
-        items = [f"_recurrence{self._s.suffix}", f"*{given}", *more, f"options={options}"]
+        items = [f"_recurrence{self._s.suffix}", f"*{inputs}", *more, f"options={options}"]
         name = self._fresh(f"{self._scan.name}_summary")
         before.append(wrapped(f"{name} = {summary}", items, "", "    "))
         before.append(f"    {arrived} = _arrived(ranks, {name}, {state})")
-        return [f"*{given}", arrived], arrived
+        return [f"*{inputs}", arrived], arrived
 
-    def _summary(self, given: str) -> tuple[str, list[str]]:
+    def _summary(self, inputs: str) -> tuple[str, list[str]]:
         """The function of the runtime that summarises a segment, and what it takes by name."""
         scan = self._scan
         if scan.transition is not None:
@@ -59,7 +59,7 @@ class DistributedCall(ScanCall):
             return "_rewritten", [f"value={value}"]
         if layout is Layout.TILE:
             return "_driven_by_none", [f"value={value}"]
-        return "_decayed", [f"log={given}[-1]" if scan.decay is not None else "log=None"]
+        return "_decayed", [f"log={inputs}[-1]" if scan.decay is not None else "log=None"]
 
 
 def arriving_max(
@@ -78,12 +78,12 @@ def arriving_max(
     weight, last, decay = items
     arrived = unused(f"{output}_arrived")
     if not declared:
-        given = unused(f"{output}_given")
-        summary = f"_largest({called}, *{given}, counts)"
+        both = unused(f"{output}_inputs")
+        summary = f"_largest({called}, *{both}, counts)"
         return [
-            wrapped(f"{given} = ", [weight, decay], "", "    "),
+            wrapped(f"{both} = ", [weight, decay], "", "    "),
             wrapped(f"{arrived} = _arrived", ["ranks", summary, last], "", "    "),
-            f"    {output}, _ = {called}({given}[0], {arrived}, {given}[1])",
+            f"    {output}, _ = {called}({both}[0], {arrived}, {both}[1])",
         ]
     after = unused(f"{output}_after")
     others = ", ".join(x for x in (weight, decay) if x != "None")
@@ -109,8 +109,8 @@ def arriving_states(
         unused: gives an unused variable name.
     """
     arrived = unused("arrived")
-    given = [f"({', '.join(states)}{',' if len(states) == 1 else ''})"]
-    items = ["ranks", *given, f"[{', '.join(coefficients)}]"]
+    initial = f"({', '.join(states)}{',' if len(states) == 1 else ''})"
+    items = ["ranks", initial, f"[{', '.join(coefficients)}]"]
     return [wrapped(f"{arrived} = _received", items, "", "    ")], arrived
 
 

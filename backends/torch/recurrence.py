@@ -395,12 +395,12 @@ def call_lines(
         dtype = _dtype(b.field, "wide" if c in k.transitions else "dtype")
         lead = ".unsqueeze(0)" if b.role is Role.CONSTANT else ""
         arguments.append(cast(f"{names(c)}{lead}", dtype))
-    given = [cast(names(s.state), _dtype(s.field, "wide")) for s in k.states]
+    initial = [cast(names(s.state), _dtype(s.field, "wide")) for s in k.states]
     before: list[str] = []
     if distributed:
-        before, arrived = arriving_states(given, arguments, unused)
-        given = [f"*{arrived}"]
-    arguments += given
+        before, arrived = arriving_states(initial, arguments, unused)
+        initial = [f"*{arrived}"]
+    arguments += initial
     outs = [names(r.output) for r in k.reads]
     for s in k.states:
         next_states.setdefault(s.state, unused(f"{names(s.state)}_next"))

@@ -152,11 +152,11 @@ class _Received(torch.autograd.Function):
     """What the process before sends; what was given, in the first one."""
 
     @staticmethod
-    def forward(ctx: Any, source: int | None, group: Any, given: Tensor, *_: Tensor) -> Tensor:
+    def forward(ctx: Any, source: int | None, group: Any, initial: Tensor, *_: Tensor) -> Tensor:
         ctx.source, ctx.group, ctx.others = source, group, len(_)
         if source is None:
-            return given.view_as(given)
-        arrived = torch.empty_like(given)
+            return initial.view_as(initial)
+        arrived = torch.empty_like(initial)
         torch.distributed.recv(arrived, source, group)
         return arrived
 
@@ -324,12 +324,12 @@ def _sent(
 
 
 # What follows gives the summary of a segment from what the operator of a scan is given.
-def _decayed(run: Callable[..., Any], *given: Any, log: Tensor | None, options: Any) -> _Summary:
+def _decayed(run: Callable[..., Any], *tensors: Any, log: Tensor | None, options: Any) -> _Summary:
     """Of a diagonal Λ: the product of the decays of all tokens."""
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         whole = S.new_ones(S.shape[0]) if log is None else torch.exp(log.sum(1))
-        return _spread_out(whole, S), run(*given, S, *options)[1]
+        return _spread_out(whole, S), run(*tensors, S, *options)[1]
 
     return _DIAGONAL, through
 
@@ -338,21 +338,21 @@ def _spread_out(whole: Tensor, S: Tensor) -> Tensor:
     return whole.reshape(*whole.shape, *(1,) * (S.ndim - whole.ndim))
 
 
-def _driven_by_none(run: Callable[..., Any], *given: Any, value: int, options: Any) -> _Summary:
+def _driven_by_none(run: Callable[..., Any], *tensors: Any, value: int, options: Any) -> _Summary:
     """Of a diagonal Λ that the operator computes: it runs again, on ones and without a drive."""
-    silent = [torch.zeros_like(x) if at == value else x for at, x in enumerate(given)]
+    silent = [torch.zeros_like(x) if at == value else x for at, x in enumerate(tensors)]
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         whole = run(*silent, torch.ones_like(S), *options)[1]
-        return whole, run(*given, S, *options)[1]
+        return whole, run(*tensors, S, *options)[1]
 
     return _DIAGONAL, through
 
 
-def _rewritten(run: Callable[..., Any], *given: Any, value: int, options: Any) -> _Summary:
+def _rewritten(run: Callable[..., Any], *tensors: Any, value: int, options: Any) -> _Summary:
     """Of a Λ that rewrites keys: what becomes of each of their unit vectors, beside b̄."""
-    *before, v = given[: value + 1]
-    after = given[value + 1 :]
+    *before, v = tensors[: value + 1]
+    after = tensors[value + 1 :]
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         n, p = S.shape[-2:]
@@ -365,15 +365,15 @@ def _rewritten(run: Callable[..., Any], *given: Any, value: int, options: Any) -
 
 
 def _convolved(
-    run: Callable[..., Any], *given: Any, lengths: Tensor | None, modes: Any, options: Any
+    run: Callable[..., Any], *tensors: Any, lengths: Tensor | None, modes: Any, options: Any
 ) -> _Summary:
     """Of a diagonal Λ that is the same at every token: a power of it."""
-    q, k, v, g = given
+    q, k, v, g = tensors
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         if lengths is None:
             count = torch.tensor(v.shape[1], device=v.device)
-            return _power(g, count), run(*given, S, *options)[1]
+            return _power(g, count), run(*tensors, S, *options)[1]
         last = _stopped(run, q, k, v, g, S, lengths, options[1], modes)
         return _power(g, lengths[:, None, None]), last
 
@@ -381,20 +381,20 @@ def _convolved(
 
 
 def _mixed(
-    run: Callable[..., Any], *given: Any, lengths: Tensor | None, modes: Any, options: Any
+    run: Callable[..., Any], *tensors: Any, lengths: Tensor | None, modes: Any, options: Any
 ) -> _Summary:
     """Of a full Λ that is the same at every token: a power of it."""
-    v, a = given[-2:]
+    v, a = tensors[-2:]
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         if lengths is None:
-            return _dense_power(a, v.shape[1]), run(*given, S, *options)[1]
+            return _dense_power(a, v.shape[1]), run(*tensors, S, *options)[1]
         step = _double(a)
         whole = _identities(step.expand(S.shape[0], *step.shape[1:]))
         for bit in range(v.shape[1].bit_length()):
             odd = ((lengths >> bit) & 1).bool()[:, None, None, None]
             whole, step = torch.where(odd, step @ whole, whole), step @ step
-        last = _dense_stopped(run, (*given, S), lengths, options[1], modes)
+        last = _dense_stopped(run, (*tensors, S), lengths, options[1], modes)
         return whole.to(a.dtype), last
 
     return _FULL, through
