@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,18 @@ from tempfile import TemporaryDirectory
 from torch import nn
 
 from dsfc import files
+from dsfc.api.pipeline import compile_spec
 from dsfc.diagnostics.catalogue import NoExport
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.emit.importing import import_module
 from dsfc.programs.agreement import agreed
 from dsfc.programs.program import program
 from dsfc.programs.targets import TARGETS
 from dsfc.programs.token_loop import NoProgram
 from dsfc.source import NOWHERE
+from dsfc.validate.surface import SurfaceError, surface
+from dsfc.validate.weights import Unfit, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +101,44 @@ def _quietly() -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
+
+
+def export_file(
+    target: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    sizes: Mapping[str, int],
+    *,
+    weights: Path | None = None,
+    mixer: str | None = None,
+    to: str = "torch",
+    step: bool = False,
+) -> Exported:
+    """Makes the layer of a spec or of an emitted module, and writes it as `export` does.
+
+    Args:
+        target: the emitted file, which is imported; or a spec, which is compiled for this.
+        path: the file to write.
+        sizes: arguments of the class, by name.
+        weights: a `state_dict` of the class, saved by torch; nothing in it is executed. Without,
+            the parameters are drawn as the spec says.
+        mixer: which mixer of the spec.
+        to: as of `export`.
+        step: as of `export`.
+
+    Raises:
+        DiagnosticError: as `export`; or the spec is wrong, the sizes do not fit the class, or the
+            weights do not fit the layer.
+    """
+    file = Path(target)
+    try:
+        with TemporaryDirectory(prefix="dsfc-") as folder:
+            emitted = file if file.suffix == ".py" else compile_spec(file, out=folder, mixer=mixer)
+            known = surface(import_module(emitted), sizes)
+            layer = known.cls(**known.sizes).eval()
+            if weights is not None:
+                layer.load_state_dict(dict(read(weights)))
+            return export(layer, path, to=to, step=step)
+    except (SurfaceError, Unfit, ImportError, RuntimeError) as e:
+        problem = str(e).strip().splitlines()[-1].strip()
+        known_problem = NoExport(NOWHERE, layer=file.name, target=to, problem=problem)
+        raise DiagnosticError((known_problem,)) from e

@@ -369,13 +369,13 @@ class NoExport(Diagnostic):
     program is run beside its layer first. Nothing is written.
 
     ```console wrong
-    $ dsfc export dlr_bidirectional --step -o step.pt2
+    $ dsfc export dlr_bidirectional --size d=4 --size n=2 --size m=2 --step -o step.pt2
     ```
 
     It mixes whole sequences:
 
     ```console right
-    $ dsfc export dlr_bidirectional -o whole.pt2
+    $ dsfc export dlr_bidirectional --size d=4 --size n=2 --size m=2 -o whole.pt2
     ```
     """
 
