@@ -20,7 +20,7 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.programs.agreement import agreed
 from dsfc.programs.program import program
-from dsfc.programs.targets import TARGETS
+from dsfc.programs.targets import TARGETS, write
 from dsfc.programs.token_loop import NoProgram
 from dsfc.source import NOWHERE
 from dsfc.validate.surface import SurfaceError, surface
@@ -35,7 +35,7 @@ class Exported:
         path: the file.
         inputs: names of inputs, then of the states before, in the order of the arguments.
         outputs: `y`, then `S_next` of a state `S`, in the order of the results.
-        error: largest relative difference from the layer, where the program was run beside it.
+        error: largest relative difference from the layer, beside which it was run; a pure number.
     """
 
     path: Path
@@ -64,6 +64,9 @@ def export(
             `torch._inductor.aoti_load_package`; or `onnx`.
         step: whether the program takes one token, `[B, ...]`, for decoding.
 
+    Returns:
+        the file, the names of what the program takes and gives, and how far it is from the layer.
+
     Raises:
         DiagnosticError: E-EXPORT, with what stands against it; E-FILE, the file cannot be written.
         ValueError: no such target.
@@ -71,14 +74,12 @@ def export(
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(TARGETS)}, got {to!r}")
     file = Path(path)
-    suffix = ".onnx" if to == "onnx" else ".pt2"
     try:
-        if file.suffix != suffix:
-            raise NoProgram(f"{file.name} must end in {suffix}")
+        _check_suffix(file, to)
         traced = program(layer, step)
         with TemporaryDirectory(prefix="dsfc-") as folder, _quietly():
             made = Path(folder) / file.name
-            error = agreed(traced, TARGETS[to](traced, made), to)
+            error = agreed(traced, write(traced, to, made), to)
             content = made.read_bytes()
     except NoProgram as e:
         known = NoExport(NOWHERE, layer=type(layer).__name__, target=to, problem=str(e))
@@ -90,6 +91,12 @@ def export(
     except OSError as e:
         raise file_error(file, e.strerror or str(e)) from e
     return Exported(file, traced.inputs, traced.outputs, error)
+
+
+def _check_suffix(file: Path, to: str) -> None:
+    suffix = ".onnx" if to == "onnx" else ".pt2"
+    if file.suffix != suffix:
+        raise NoProgram(f"{file.name} must end in {suffix}")
 
 
 @contextmanager
@@ -124,6 +131,9 @@ def export_file(
         mixer: which mixer of the spec.
         to: as of `export`.
         step: as of `export`.
+
+    Returns:
+        as `export`.
 
     Raises:
         DiagnosticError: as `export`; or the spec is wrong, the sizes do not fit the class, or the

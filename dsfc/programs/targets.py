@@ -77,9 +77,30 @@ def write_onnx(program: Program, path: Path) -> Run:
     return run
 
 
-TARGETS: Mapping[str, Callable[[Program, Path], Run]] = {
+_WRITERS: Mapping[str, Callable[[Program, Path], Run]] = {
     "torch": write_torch,
     "aoti": write_aoti,
     "onnx": write_onnx,
 }
-"""What a program can be written for, by name."""
+TARGETS = tuple(_WRITERS)
+"""What a program can be written for."""
+
+
+def write(program: Program, to: str, path: Path) -> Run:
+    """Writes a program and returns what runs the file.
+
+    Args:
+        program: the program.
+        to: one of `TARGETS`.
+        path: the file.
+
+    Raises:
+        NoProgram: PyTorch's exporter or compiler does not take the program, or a library is absent.
+    """
+    try:
+        return _WRITERS[to](program, path)
+    except NoProgram:
+        raise
+    except Exception as e:  # whatever a foreign compiler raises, an internal error of it too
+        reason = [line.strip() for line in str(e).splitlines() if line.strip()]
+        raise NoProgram(f"PyTorch does not write it: {(reason or [type(e).__name__])[0]}") from e

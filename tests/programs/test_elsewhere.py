@@ -138,8 +138,16 @@ def test_an_onnx_file_runs_without_torch(layers, tmp_path, mixer, step):
         check(layers, tmp_path, mixer, "onnx", step)
 
 
+NOT_COMPILED = {"lru": "does not write it", "mlstm": "gives other numbers"}
+"""What Inductor of PyTorch 2.13 refuses, or computes otherwise where a maximum starts at −∞."""
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_machine_code_loads_without_the_module(layers, tmp_path, mixer):
     for step in (False, True):
-        check(layers, tmp_path, mixer, "aoti", step)
+        if mixer in NOT_COMPILED:
+            with pytest.raises(DiagnosticError, match=NOT_COMPILED[mixer]):
+                check(layers, tmp_path, mixer, "aoti", step)
+        else:
+            check(layers, tmp_path, mixer, "aoti", step)
