@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from torch import nn
 
 from dsfc import files
-from dsfc.api.pipeline import compile_spec
+from dsfc.api.compile import compile_spec
 from dsfc.diagnostics.catalogue import NoExport
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
