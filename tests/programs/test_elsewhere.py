@@ -139,7 +139,7 @@ def test_an_onnx_file_runs_without_torch(layers, tmp_path, mixer, step):
 
 
 NOT_COMPILED = {"lru": "does not write it", "mlstm": "gives other numbers"}
-"""What Inductor of PyTorch 2.13 refuses, or computes otherwise where a maximum starts at −∞."""
+"""What Inductor of PyTorch 2.13 refuses, or computes otherwise."""
 
 
 @pytest.mark.full
