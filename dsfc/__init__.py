@@ -7,8 +7,9 @@
 
 `load` gives the values of all stages (`.mixer`, `.system`, `.structure`, `.plan`), each made when
 first read. `compile` writes a module, `import_module` imports it, `verify` runs it against the
-definition. Importing dsfc imports nothing heavy: torch only with `verify` and emitted modules,
-SymPy and networkx only where their objects are asked for.
+definition, `export` writes a layer as a program for PyTorch or ONNX. Importing dsfc imports nothing
+heavy: torch only with `verify`, `export` and emitted modules, SymPy and networkx only where their
+objects are asked for.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsfc.api.compile import compile_spec as compile
+    from dsfc.api.export import export as export
     from dsfc.api.pipeline import load as load
     from dsfc.api.validate import validate as verify
     from dsfc.diagnostics.report import DiagnosticError as DiagnosticError
     from dsfc.emit.importing import import_module as import_module
 
-__all__ = ["DiagnosticError", "__version__", "compile", "import_module", "load", "verify"]
+__all__ = ["DiagnosticError", "__version__", "compile", "export", "import_module", "load", "verify"]
 
 # Where each public name is defined; looked up when it is first used, because start-up time counts.
 _HOMES = {
     "DiagnosticError": ("dsfc.diagnostics.report", "DiagnosticError"),
     "compile": ("dsfc.api.compile", "compile_spec"),
+    "export": ("dsfc.api.export", "export"),
     "import_module": ("dsfc.emit.importing", "import_module"),
     "load": ("dsfc.api.pipeline", "load"),
     "verify": ("dsfc.api.validate", "validate"),

@@ -23,6 +23,7 @@ from dsfc.cli.convert import convert
 from dsfc.cli.doctor import doctor
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
+from dsfc.cli.export import export
 from dsfc.cli.fmt import fmt
 from dsfc.cli.info import info
 from dsfc.cli.lift import lift
@@ -137,7 +138,7 @@ _GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Mixers": (list_command, new, lift),
     "Specs": (check, fmt, show, explain, lsp),
     "Reports": (report, compare),
-    "Modules": (compile_command, verify, rounding, info, convert),
+    "Modules": (compile_command, verify, rounding, info, convert, export),
     "Proofs": (equiv, check_proof, atlas),
     "Machine and shell": (doctor, completion),
 }

@@ -66,6 +66,7 @@ from dsfc.diagnostics.tool_codes import (
     CertificateFormat,
     Conversion,
     FileProblem,
+    NoExport,
     NoLayer,
     NoReport,
     NoStep,
@@ -85,7 +86,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
     Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
-    Conversion, CertificateFormat, NotLifted, NoReport, NoLayer,
+    Conversion, CertificateFormat, NotLifted, NoReport, NoLayer, NoExport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -153,6 +154,7 @@ __all__ = [
     "Limit",
     "MaxPlus",
     "NameClash",
+    "NoExport",
     "NoLayer",
     "NoOutput",
     "NoReport",

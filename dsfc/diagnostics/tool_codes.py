@@ -357,3 +357,31 @@ class NoReport(Diagnostic):
     template: ClassVar[str] = "no report of `{mixer}`: {problem}"
     mixer: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoExport(Diagnostic):
+    """A layer cannot be exported to what was asked for.
+
+    The message names the reason: a mixer that reads later tokens has no step; ONNX has no complex
+    numbers; a library is not installed (`pip install 'dsfc[export]'` brings onnx, onnxscript and
+    onnxruntime); or the program that was written gives other numbers than its layer, since every
+    program is run beside its layer first. Nothing is written.
+
+    ```console wrong
+    $ dsfc export dlr_bidirectional --size d=4 --size n=2 --size m=2 --step -o step.pt2
+    ```
+
+    It mixes whole sequences:
+
+    ```console right
+    $ dsfc export dlr_bidirectional --size d=4 --size n=2 --size m=2 -o whole.pt2
+    ```
+    """
+
+    code: ClassVar[str] = "E-EXPORT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{layer} is not exported to {target}: {problem}"
+    layer: str
+    target: str
+    problem: str

@@ -100,6 +100,7 @@ ALLOWED = {
     "dsfc/analysis/data.py": {"load": "reads arrays of numbers; objects are refused"},
     "dsfc/api/trained.py": {"import_module": "the module that the weights are of is run"},
     "dsfc/api/convert.py": {"import_module": "both modules, which were just compiled, are run"},
+    "dsfc/api/export.py": {"import_module": "the module whose layer is exported is run"},
     "dsfc/api/lift.py": {"import_module": "a lifted spec is compiled and run beside the module"},
     "dsfc/lift/trace.py": {
         "import_module": "a file `x.py` is run, as the user asked for by `x.py:Name`, and no other"
@@ -111,6 +112,7 @@ ALLOWED = {
         "create_subprocess_exec": "`dsfc check -`, fixed words; the text goes to standard input"
     },
     "dsfc/prover/field.py": {"importlib.util": "asks whether FLINT is installed"},
+    "dsfc/programs/program.py": {"modules": "the module that the class of a layer stands in"},
     "dsfc/rounding/interpret.py": {"f_back": "looks for the line of the module that runs"},
     "dsfc/validate/compilers.py": {"subprocess": "loads an exported module by a fixed program"},
     "dsfc/validate/torch_surface.py": {

@@ -35,6 +35,7 @@ COMMANDS = (
     "check-proof",
     "atlas",
     "convert",
+    "export",
     "lift",
     "lsp",
     "completion",

@@ -265,7 +265,7 @@ def _recurring(
         in_place = mode == _IN_PLACE
         if in_place:
             args = *args[:-options], "recurrent", *args[1 - options :]
-        if tokens.shape[1] == 1 and args[-options] == "recurrent" and not _autocast(tokens):
+        if args[-options] == "recurrent" and tokens.shape[1] == 1 and not _autocast(tokens):
             tensors = args[:-options]
             if step is not None and not _differentiable(tensors):
                 if not _is_plain(tokens):

@@ -1,0 +1,154 @@
+"""Writes a layer of an emitted module as a program that runs without the module and dsfc."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from torch import nn
+
+from dsfc import files
+from dsfc.api.compile import compile_spec
+from dsfc.diagnostics.catalogue import NoExport
+from dsfc.diagnostics.file_error import file_error
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.emit.importing import import_module
+from dsfc.programs.agreement import agreed
+from dsfc.programs.program import program
+from dsfc.programs.targets import TARGETS, write
+from dsfc.programs.token_loop import NoProgram
+from dsfc.source import NOWHERE
+from dsfc.validate.surface import SurfaceError, surface
+from dsfc.validate.weights import Unfit, read
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file that holds a program.
+
+    Attributes:
+        path: the file.
+        inputs: names of inputs, then of the states before, in the order of the arguments.
+        outputs: `y`, then `S_next` of a state `S`, in the order of the results.
+        error: largest relative difference from the layer, beside which it was run; a pure number.
+    """
+
+    path: Path
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    error: float
+
+
+def export(
+    layer: nn.Module,
+    path: str | os.PathLike[str],
+    *,
+    to: str = "torch",
+    step: bool = False,
+) -> Exported:
+    """Writes a layer as a program of open batch and length, with the layer's parameters.
+
+    The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name or in
+    this order, and returns y and the tensors of the state after. It needs neither the emitted
+    module nor dsfc. It is run beside the layer before the file is written.
+
+    Args:
+        layer: an instance of the class of an emitted module.
+        path: the file to write; it is replaced. For `torch` and `aoti` it ends in `.pt2`.
+        to: `torch`, for `torch.export.load`; `aoti`, machine code for
+            `torch._inductor.aoti_load_package`; or `onnx`.
+        step: whether the program takes one token, `[B, ...]`, for decoding.
+
+    Returns:
+        the file, the names of what the program takes and gives, and how far it is from the layer.
+
+    Raises:
+        DiagnosticError: E-EXPORT, with what stands against it; E-FILE, the file cannot be written.
+        ValueError: no such target.
+    """
+    if to not in TARGETS:
+        raise ValueError(f"to must be one of {', '.join(TARGETS)}, got {to!r}")
+    file = Path(path)
+    try:
+        _check_suffix(file, to)
+        traced = program(layer, step)
+        with TemporaryDirectory(prefix="dsfc-") as folder, _quietly():
+            made = Path(folder) / file.name
+            error = agreed(traced, write(traced, to, made), to)
+            content = made.read_bytes()
+    except NoProgram as e:
+        known = NoExport(NOWHERE, layer=type(layer).__name__, target=to, problem=str(e))
+        raise DiagnosticError((known,)) from e
+    try:
+        with files.draft(file) as part:
+            part.write_bytes(content)
+            part.replace(file)
+    except OSError as e:
+        raise file_error(file, e.strerror or str(e)) from e
+    return Exported(file, traced.inputs, traced.outputs, error)
+
+
+def _check_suffix(file: Path, to: str) -> None:
+    suffix = ".onnx" if to == "onnx" else ".pt2"
+    if file.suffix != suffix:
+        raise NoProgram(f"{file.name} must end in {suffix}")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keeps the exporters of PyTorch from telling what they skip."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def export_file(
+    target: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    sizes: Mapping[str, int],
+    *,
+    weights: Path | None = None,
+    mixer: str | None = None,
+    to: str = "torch",
+    step: bool = False,
+) -> Exported:
+    """Makes the layer of a spec or of an emitted module, and writes it as `export` does.
+
+    Args:
+        target: the emitted file, which is imported; or a spec, which is compiled for this.
+        path: the file to write.
+        sizes: arguments of the class, by name.
+        weights: a `state_dict` of the class, saved by torch; nothing in it is executed. Without,
+            the parameters are drawn as the spec says.
+        mixer: which mixer of the spec.
+        to: as of `export`.
+        step: as of `export`.
+
+    Returns:
+        as `export`.
+
+    Raises:
+        DiagnosticError: as `export`; or the spec is wrong, the sizes do not fit the class, or the
+            weights do not fit the layer.
+    """
+    file = Path(target)
+    try:
+        with TemporaryDirectory(prefix="dsfc-") as folder:
+            emitted = file if file.suffix == ".py" else compile_spec(file, out=folder, mixer=mixer)
+            known = surface(import_module(emitted), sizes)
+            layer = known.cls(**known.sizes).eval()
+            if weights is not None:
+                layer.load_state_dict(dict(read(weights)))
+            return export(layer, path, to=to, step=step)
+    except (SurfaceError, Unfit, ImportError, RuntimeError) as e:
+        problem = str(e).strip().splitlines()[-1].strip()
+        known_problem = NoExport(NOWHERE, layer=file.name, target=to, problem=problem)
+        raise DiagnosticError((known_problem,)) from e

@@ -1,0 +1,71 @@
+"""`dsfc export`: layers as programs that run without their module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dsfc.cli.options import mistakes_option
+from dsfc.cli.progress import progress
+from dsfc.cli.spec import SpecWord
+
+
+@click.command(short_help="Write a layer as a program for PyTorch or ONNX.")
+@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True,
+    help="The file to write: .onnx for onnx, .pt2 for others.",
+)  # fmt: skip
+@click.option(
+    "--to",
+    type=click.Choice(("torch", "aoti", "onnx")),
+    default="torch",
+    show_default=True,
+    help="For torch.export.load, as machine code for PyTorch, or for ONNX.",
+)
+@click.option("--step", is_flag=True, help="One token, with the state before and after.")
+@click.option(
+    "--size", "sizes", multiple=True, metavar="AXIS=SIZE", help="Size of an axis of the layer."
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A state_dict of the layer, saved by torch; nothing in it is executed.",
+)
+@click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
+@mistakes_option
+def export(
+    target: str,
+    out: Path,
+    to: str,
+    step: bool,
+    sizes: tuple[str, ...],
+    weights: Path | None,
+    mixer: str | None,
+) -> None:
+    """Write a layer as a program that runs without its module and without dsfc.
+
+    The batch and the length stay open. The program is run beside the layer first, and nothing is
+    written unless both give the same numbers. A module is a program, and this command runs it.
+    """
+    chosen = dict(map(_size, sizes))
+    try:
+        from dsfc.api.export import export_file
+    except ImportError as e:
+        if e.name != "torch":
+            raise
+        raise click.UsageError("export runs the module: install torch first") from None
+    with progress("tracing the layer, then running both"):
+        done = export_file(target, out, chosen, weights=weights, mixer=mixer, to=to, step=step)
+    click.echo(done.path)
+    click.echo(f"  takes {', '.join(done.inputs)}; gives {', '.join(done.outputs)}")
+    click.echo(f"  differs from the layer by {done.error:.1e} at most")
+
+
+def _size(word: str) -> tuple[str, int]:
+    """Reads `d=64`."""
+    name, _, number = word.partition("=")
+    if not name or not number.isascii() or not number.isdigit() or int(number) < 1:
+        raise click.UsageError(f"--size takes AXIS=SIZE with a whole number from 1, got {word}")
+    return name, int(number)

@@ -1,0 +1,193 @@
+"""A layer as a program: a function of named tensors, traced, with no operator of its module."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+from torch.fx.experimental import _config as shapes
+
+from dsfc.programs.token_loop import NoProgram, decompositions
+from dsfc.validate.surface import Layer, Surface, SurfaceError, ends, surface
+
+_BATCH, _LENGTH, _EARLIER = 3, 5, 4
+"""Sizes of the example: B, L, and tokens before, all different and none of them 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A layer as a program.
+
+    Attributes:
+        layer: the layer.
+        surface: what its module says of itself.
+        step: whether the program takes one token; a whole sequence otherwise.
+        exported: the traced program, of named tensors `inputs` to the tuple `outputs`.
+        inputs: names of inputs, `[B, L, ...]` or `[B, ...]` of a token, then of the states before.
+        outputs: `y`, then `S_next` of a state `S`: names of the results in order.
+    """
+
+    layer: Layer
+    surface: Surface
+    step: bool
+    exported: ExportedProgram
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def example(self, batch: int, length: int, earlier: int, seed: int = 0) -> dict[str, Tensor]:
+        """Returns inputs and the state after earlier tokens, by name.
+
+        Args:
+            batch: B.
+            length: L; 1 for a step.
+            earlier: how many tokens lie before; with 0 the state is that before the first token.
+            seed: of the draw.
+        """
+        return _example(self.layer, self.surface, self.step, batch, length, earlier, seed)
+
+    def eager(self, given: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        """Returns what the layer itself gives, in the order of `outputs`."""
+        outs: tuple[Tensor, ...] = _Wrapper(self.layer, self.surface, self.step)(**given)
+        return outs
+
+
+def program(layer: nn.Module, step: bool = False) -> Program:
+    """Traces a layer of an emitted module with open batch and length.
+
+    Args:
+        layer: the layer, with the parameters that the program is to have.
+        step: whether the program takes one token and the state before it.
+
+    Raises:
+        NoProgram: the layer is of no emitted module, or cannot be traced so.
+    """
+    module = sys.modules.get(type(layer).__module__)
+    sizes = {n: getattr(layer, n) for n in inspect.signature(type(layer)).parameters
+             if isinstance(getattr(layer, n, None), int)}  # fmt: skip
+    try:
+        if module is None:
+            raise SurfaceError(f"the module of {type(layer).__name__} is not imported")
+        known = surface(module, sizes)
+    except SurfaceError as e:
+        raise NoProgram(str(e)) from None
+    layer = cast(Layer, layer)
+    if step and not known.causal:
+        raise NoProgram("it reads later tokens, so that there is no step from token to token")
+    example = _example(layer, known, step, _BATCH, 1 if step else _LENGTH, _EARLIER, 0)
+    wrapper = _Wrapper(layer, known, step)
+    open_sizes = {name: _open(known, name, step) for name in example}
+    with _quietly():
+        try:
+            traced = torch.export.export(
+                wrapper, (), example, dynamic_shapes=open_sizes, strict=False
+            )
+            table = decompositions(known.module, traced.graph)
+            traced = _without_ones(traced.run_decompositions(table) if table else traced)
+        except torch._dynamo.exc.UserError as e:
+            raise NoProgram(str(e).splitlines()[0]) from e
+    states = known.states if known.causal else ()
+    outputs = ("y", *(f"{name}_next" for name in states))
+    return Program(layer, known, step, traced, tuple(example), outputs)
+
+
+def _open(known: Surface, name: str, step: bool) -> dict[int, Any]:
+    """The sizes of a tensor that are open: B of all, L of inputs, T of states that keep tokens."""
+    if name in known.states:
+        return {0: _dim("B"), 1: _dim("T")} if name in known.growing else {0: _dim("B")}
+    return {0: _dim("B")} if step else {0: _dim("B"), 1: _dim("L")}
+
+
+def _dim(name: str) -> Dim:
+    """An open size. PyTorch traces no size of 0 or 1; it does not check that a size is another."""
+    return Dim(name, min=2)
+
+
+def _without_ones(traced: ExportedProgram) -> ExportedProgram:
+    """Lets a program run sizes of 1 too.
+
+    PyTorch writes down that a size is not 1 where it chose a formula that broadcasts such a size at
+    no cost; the formula that it took is right for 1 as well. Programs are run at sizes of 1 before
+    they are written.
+    """
+    traced._guards_code = [g for g in traced._guards_code if " != " not in g]
+    return traced
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Traces sizes of 0 and 1 as any others, without gradients and without PyTorch's warnings."""
+    oblivious = shapes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
+    with torch.no_grad(), oblivious, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+class _Wrapper(nn.Module):
+    """A layer as a function of named tensors: inputs and the state before."""
+
+    def __init__(self, layer: nn.Module, known: Surface, step: bool) -> None:
+        super().__init__()
+        self.layer = layer
+        self._known, self._step = known, step
+        # Attention chooses among PyTorch's functions by sizes; one formula serves all of them.
+        self._mode = "parallel" if known.growing else "auto"
+        states = known.states if known.causal else ()
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for name in (*known.inputs, *states)
+        ]
+        signature = inspect.Signature(parameters)
+
+        def forward(*tensors: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
+            given = signature.bind(*tensors, **named).arguments
+            return self._run([given[n] for n in known.inputs], [given[n] for n in states])
+
+        # What traces a module names its inputs as the signature does.
+        forward.__signature__ = signature  # type: ignore[attr-defined]
+        self.forward = forward
+
+    def _run(self, inputs: list[Tensor], states: list[Tensor]) -> tuple[Tensor, ...]:
+        """Returns y and the states after."""
+        known = self._known
+        before = known.module.State(*states) if states else None
+        if self._step:
+            y, after = self.layer.step(*inputs, before)  # type: ignore[operator]
+        else:
+            y, after = ends(self.layer(*inputs, before, mode=self._mode, **known.carried)
+                            if known.causal else self.layer(*inputs, mode=self._mode))  # fmt: skip
+        return y, *(known.tensors(after).values())
+
+
+@torch.no_grad()
+def _example(
+    layer: Layer, known: Surface, step: bool, batch: int, length: int, earlier: int, seed: int
+) -> dict[str, Tensor]:
+    """Inputs and a state that is reached, not drawn: a denominator is a sum of positive numbers."""
+    like = _like(layer)
+    drawn = known.draw(length, batch, like.dtype, seed)
+    inputs = {name: x.to(like.device) for name, x in drawn.items()}
+    if step:
+        inputs = {name: x[:, 0] for name, x in inputs.items()}
+    if not known.causal:
+        return inputs
+    state = layer.initial_state(batch, like.device, like.dtype)
+    if earlier:
+        before = known.draw(earlier, batch, like.dtype, seed + 1)
+        _, state = layer(**{n: x.to(like.device) for n, x in before.items()}, return_state=True)
+    return inputs | known.tensors(state)
+
+
+def _like(layer: nn.Module) -> Tensor:
+    """A tensor of the dtype and on the device of inputs."""
+    kept = getattr(layer, "float32_parameters", ())
+    tensors = dict((*layer.named_buffers(), *layer.named_parameters()))
+    plain = [x for name, x in tensors.items() if name not in kept]
+    return plain[-1] if plain else torch.empty(0)

@@ -1,0 +1,106 @@
+"""Writes programs: for torch.export, as AOTInductor packages, for ONNX."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dsfc.programs.agreement import Run
+from dsfc.programs.program import Program
+from dsfc.programs.token_loop import NoProgram
+
+
+def write_torch(program: Program, path: Path) -> Run:
+    """Writes what `torch.export.load` loads; returns what runs the file."""
+    torch.export.save(program.exported, path)
+    return _by_name(torch.export.load(path).module())
+
+
+def write_aoti(program: Program, path: Path) -> Run:
+    """Writes machine code, what `torch._inductor.aoti_load_package` loads; a compiler is needed."""
+    # Inductor of PyTorch 2.13 declares a result of a loop twice in C++ where a later operation
+    # reuses its memory in place.
+    options = {"inplace_buffers": False}
+    with torch.no_grad():
+        torch._inductor.aoti_compile_and_package(
+            program.exported, package_path=str(path), inductor_configs=options
+        )
+    return _by_name(torch._inductor.aoti_load_package(str(path)))
+
+
+def _by_name(run: Callable[..., Any]) -> Run:
+    return lambda given: tuple(run(**given))
+
+
+def write_onnx(program: Program, path: Path) -> Run:
+    """Writes an ONNX file; a recurrence is its operator Scan.
+
+    Raises:
+        NoProgram: a tensor is complex, which ONNX has no operators for; or onnx, onnxscript or
+            onnxruntime are not installed.
+    """
+    held = {n.name: n.meta["val"] for n in program.exported.graph.nodes if "val" in n.meta}
+    complex_ones = [n for n, x in held.items() if isinstance(x, Tensor) and x.is_complex()]
+    if complex_ones:
+        raise NoProgram(f"ONNX has no complex numbers, and {complex_ones[0]} is complex")
+    try:
+        import onnxruntime
+        import onnxscript  # noqa: F401 - the exporter of torch needs it
+    except ImportError as e:
+        raise NoProgram(f"{e.name} is not installed: install dsfc[export]") from None
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = torch.onnx.export(
+            program.exported,
+            dynamo=True,
+            input_names=list(program.inputs),
+            output_names=list(program.outputs),
+            verbose=False,
+        )
+    assert made is not None
+    made.save(str(path))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def run(given: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        outs = session.run(
+            list(program.outputs), {name: given[name].cpu().numpy() for name in program.inputs}
+        )
+        return tuple(torch.from_numpy(x) for x in outs)
+
+    return run
+
+
+_WRITERS: Mapping[str, Callable[[Program, Path], Run]] = {
+    "torch": write_torch,
+    "aoti": write_aoti,
+    "onnx": write_onnx,
+}
+TARGETS = tuple(_WRITERS)
+"""What a program can be written for."""
+
+
+def write(program: Program, to: str, path: Path) -> Run:
+    """Writes a program and returns what runs the file.
+
+    Args:
+        program: the program.
+        to: one of `TARGETS`.
+        path: the file.
+
+    Raises:
+        NoProgram: PyTorch's exporter or compiler does not take the program, or a library is absent.
+    """
+    try:
+        return _WRITERS[to](program, path)
+    except NoProgram:
+        raise
+    except Exception as e:  # whatever a foreign compiler raises, an internal error of it too
+        reason = [line.strip() for line in str(e).splitlines() if line.strip()]
+        raise NoProgram(f"PyTorch does not write it: {(reason or [type(e).__name__])[0]}") from e
