@@ -35,6 +35,10 @@ def whole(x):
     return int(x.low) if x.exact and x.low.denominator == 1 else None
 
 
+def positive(x):
+    return x.low > 0
+
+
 def near(x):
     return f"{Decimal(x.numerator) / x.denominator:.15g}"
 
@@ -74,6 +78,10 @@ def only(x):
 def whole(x):
     exact = x.is_real and x.re.exact and x.re.low.denominator == 1
     return int(x.re.low) if exact else None
+
+
+def positive(x):
+    return x.is_real and x.re.low > 0
 
 
 def lifted(function):
@@ -175,7 +183,7 @@ NEEDED: Mapping[str, str] = {
         "def raised(x, k):\n"
         "    if k == num(1, 2):\n"
         "        return sqrt(x)\n"
-        "    if x == num(0) and k.is_real and k.re.low > 0:\n"
+        "    if x == num(0) and positive(k):\n"
         "        return x\n"
         "    return exp(k * log(x)) if whole(k) is None else power(x, whole(k))\n"
     ),

@@ -188,6 +188,40 @@ def test_a_power_of_a_negative_number_is_replayed(tmp_path: Path, kind: str) -> 
     assert run.returncode == 0, run.stderr
 
 
+POWERS_OF_ZERO = """
+mixer one { dims n
+  input u : n
+  param a : n positive
+  y = exp(u) + relu(-exp(u))^a
+}
+mixer other { dims n
+  input u : n
+  param a : n positive
+  y = 2 * exp(u) + relu(-exp(u))^a
+}
+mixer one_complex { dims n
+  input u : n
+  param a : n positive
+  param w : n complex
+  y = Re(w * exp(u) + relu(-exp(u))^a)
+}
+mixer other_complex { dims n
+  input u : n
+  param a : n positive
+  param w : n complex
+  y = Re(2 * w * exp(u) + relu(-exp(u))^a)
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["", "_complex"])
+def test_a_positive_power_of_0_is_replayed_as_0(tmp_path: Path, kind: str) -> None:
+    text = SpecText(Place(Path("powers.dsf")), parse(Source("powers.dsf", POWERS_OF_ZERO)))
+    a, b = (text.compilation(name + kind).system for name in ("one", "other"))
+    run = replay(script(refuted(a, b), "one", "other"), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr
+
+
 NESTED = """
 mixer one { dims n, m
   input u : n
