@@ -13,7 +13,7 @@ from importlib.resources import files
 from dsfc.plan.ir import Plan, Reverse, RunningMax
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Form, Scan
+from dsfc.plan.scan_ir import Scan
 
 from ..shared.section import Section, section
 from .calls import ScanCall
@@ -23,8 +23,6 @@ from .layout import wrapped
 
 RUNTIME = "ranks"
 """The file of the runtime that modules hold whose sequences processes may share."""
-
-_REWRITING = (Form.LOW_RANK, Form.KEYED_LOW_RANK, Form.DELTA, Form.KEYED_DELTA)
 
 
 class DistributedCall(ScanCall):
@@ -55,7 +53,7 @@ class DistributedCall(ScanCall):
         if layout is Layout.RESPONSES:
             return "_convolved", ["lengths=lengths", "modes=MODES"]
         value = 0 if scan.read is None else 2
-        if scan.form in _REWRITING:
+        if FORMS[scan.form].rewrites:
             return "_rewritten", [f"value={value}"]
         if layout is Layout.TILE:
             return "_driven_by_none", [f"value={value}"]
@@ -164,7 +162,7 @@ def crossing(plan: Plan) -> Iterator[str]:
 def _transition(k: Scan) -> str:
     if k.transition is not None:
         return "Λ̄ a power of the matrix Λ"
-    if k.form in _REWRITING:
+    if FORMS[k.form].rewrites:
         return "Λ̄ a matrix over the keys: what becomes of their unit vectors"
     if k.decay is None:
         return "Λ̄ = 1"

@@ -78,9 +78,9 @@ def export(
         _check_suffix(file, to)
         traced = program(layer, step)
         with TemporaryDirectory(prefix="dsfc-") as folder, _quietly():
-            made = Path(folder) / file.name
-            error = agreed(traced, write(traced, to, made), to)
-            content = made.read_bytes()
+            draft = Path(folder) / file.name
+            error = agreed(traced, write(traced, to, draft), to)
+            content = draft.read_bytes()
     except NoProgram as e:
         known = NoExport(NOWHERE, layer=type(layer).__name__, target=to, problem=str(e))
         raise DiagnosticError((known,)) from e

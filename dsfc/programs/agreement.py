@@ -35,10 +35,10 @@ def agreed(program: Program, run: Run, target: str) -> float:
     """
     worst = 0.0
     for batch, length, earlier in CASES:
-        given = program.example(batch, 1 if program.step else length, earlier, seed=length)
-        want = program.eager({name: x.clone() for name, x in given.items()})
+        tensors = program.example(batch, 1 if program.step else length, earlier, seed=length)
+        want = program.eager({name: x.clone() for name, x in tensors.items()})
         try:
-            got = run(given)
+            got = run(tensors)
         except Exception as e:  # what a foreign runtime raises
             reason = str(e).strip().splitlines() or [type(e).__name__]
             raise NoProgram(f"{target} fails to run it at B = {batch}: {reason[0]}") from e

@@ -53,9 +53,9 @@ class Program:
         """
         return _example(self.layer, self.surface, self.step, batch, length, earlier, seed)
 
-    def eager(self, given: dict[str, Tensor]) -> tuple[Tensor, ...]:
+    def eager(self, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns what the layer itself gives, in the order of `outputs`."""
-        outs: tuple[Tensor, ...] = _Wrapper(self.layer, self.surface, self.step)(**given)
+        outs: tuple[Tensor, ...] = _Wrapper(self.layer, self.surface, self.step)(**tensors)
         return outs
 
 
@@ -147,8 +147,8 @@ class _Wrapper(nn.Module):
         signature = inspect.Signature(parameters)
 
         def forward(*tensors: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
-            given = signature.bind(*tensors, **named).arguments
-            return self._run([given[n] for n in known.inputs], [given[n] for n in states])
+            bound = signature.bind(*tensors, **named).arguments
+            return self._run([bound[n] for n in known.inputs], [bound[n] for n in states])
 
         # What traces a module names its inputs as the signature does.
         forward.__signature__ = signature  # type: ignore[attr-defined]

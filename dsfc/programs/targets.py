@@ -34,7 +34,7 @@ def write_aoti(program: Program, path: Path) -> Run:
 
 
 def _by_name(run: Callable[..., Any]) -> Run:
-    return lambda given: tuple(run(**given))
+    return lambda tensors: tuple(run(**tensors))
 
 
 def write_onnx(program: Program, path: Path) -> Run:
@@ -55,22 +55,22 @@ def write_onnx(program: Program, path: Path) -> Run:
         raise NoProgram(f"{e.name} is not installed: install dsfc[export]") from None
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = torch.onnx.export(
+        exported = torch.onnx.export(
             program.exported,
             dynamo=True,
             input_names=list(program.inputs),
             output_names=list(program.outputs),
             verbose=False,
         )
-    assert made is not None
-    made.save(str(path))
+    assert exported is not None
+    exported.save(str(path))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    loaded = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
-    def run(given: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        outs = session.run(
-            list(program.outputs), {name: given[name].cpu().numpy() for name in program.inputs}
+    def run(tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        outs = loaded.run(
+            list(program.outputs), {name: tensors[name].cpu().numpy() for name in program.inputs}
         )
         return tuple(torch.from_numpy(x) for x in outs)
 

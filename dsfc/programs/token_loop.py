@@ -97,8 +97,8 @@ def _scanned(loop: Callable[..., Any], places: Places, args: tuple[Any, ...]) ->
     """Runs a loop over one token at all of them, one after another."""
     count = len(places.states)
 
-    def body(*given: Tensor) -> list[Tensor]:
-        states, rows, fixed = given[:count], given[count:], given[count + len(places.timed) :]
+    def body(*values: Tensor) -> list[Tensor]:
+        states, rows, fixed = values[:count], values[count:], values[count + len(places.timed) :]
         full = list(args)
         for at, x in zip(places.states, states, strict=True):
             full[at] = x
@@ -129,8 +129,8 @@ def _all_pairs(module: ModuleType, name: str) -> Decomposition:
     """The sum over all pairs of tokens at once: no loop, memory for every pair."""
     run = getattr(module, "_SUM" + name.removeprefix("pairs_forward").upper())
 
-    def total(*given: Any) -> Tensor:  # noqa: ANN401 - tensors, then numbers
-        seen, lengths, *tensors, length, _ = given
+    def total(*values: Any) -> Tensor:  # noqa: ANN401 - tensors, then numbers
+        seen, lengths, *tensors, length, _ = values
         args, counts = run.tile(slice(None), length, seen, lengths, tensors)
         (x,) = run.summand(*args)
         summed: Tensor = module._where(counts, x).sum(2)

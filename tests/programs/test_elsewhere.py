@@ -40,10 +40,10 @@ assert not any(name.startswith("dsfc_") for name in sys.modules)
 ONNX = """
 import numpy, onnxruntime
 data = numpy.load(data)
-session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-inputs = [x.name for x in session.get_inputs()]
-outputs = [x.name for x in session.get_outputs()]
-got = session.run(outputs, {{name: data[name] for name in inputs}})
+loaded = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+inputs = [x.name for x in loaded.get_inputs()]
+outputs = [x.name for x in loaded.get_outputs()]
+got = loaded.run(outputs, {{name: data[name] for name in inputs}})
 error = max(abs(g - data[n]).max() / abs(data[n]).max() for n, g in zip(outputs, got, strict=True))
 """
 

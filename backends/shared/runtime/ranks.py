@@ -459,7 +459,8 @@ def _by_ranks(
     # Two rows take part in what crosses, whatever the pack.
     width, device = max(head, tail, 1), inputs[0].device
     sides = [(x[:, :head], x[:, length - tail :]) for x in inputs]
-    rows = tuple(torch.cat([_filled(x, width) for x in pair]) for pair in sides)
+    short = lambda x: (0, 0) * (x.ndim - 2) + (0, width - x.shape[1])
+    rows = tuple(torch.cat([F.pad(x, short(x)) for x in pair]) for pair in sides)
     mask = torch.arange(width, device=device) < torch.tensor([[head], [tail]], device=device)
     which = torch.tensor([begun or 0, goes_on or 0], device=device)
     first = None if begun is None else max(r for r in range(rank) if starts[r] <= ends[begun])
@@ -497,8 +498,3 @@ def _starts(x: Tensor, cu_seqlens: Tensor, group: Any) -> list[int]:
         want = f"rise from 0 to {starts[-1]}, the tokens of all processes, with a batch of 1"
         raise ValueError(f"cu_seqlens must {want}, got {ends} and a batch of {len(x)}")
     return starts
-
-
-def _filled(x: Tensor, width: int) -> Tensor:
-    """The tokens of a row, and zeros behind them."""
-    return F.pad(x, (0, 0) * (x.ndim - 2) + (0, width - x.shape[1]))

@@ -9,7 +9,7 @@ from enum import Enum
 from dsfc.expr.tree import Expr
 from dsfc.plan.scan_ir import Scan
 
-from ..counts import Counts
+from ..counts import Counts, Rewriting
 from ..skeletons import Skeleton
 
 
@@ -55,3 +55,8 @@ class TorchForm:
     counts: Callable[[Scan, str, Expr, Expr], Counts] | None = None
     chunk: int | None = None
     block: int | None = None
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the Λ of a token mixes the keys of a head."""
+        return isinstance(self.counts, Rewriting)
