@@ -323,7 +323,6 @@ def _sent(
     return whole
 
 
-# What follows gives the summary of a segment from what the operator of a scan is given.
 def _decayed(run: Callable[..., Any], *tensors: Any, log: Tensor | None, options: Any) -> _Summary:
     """Of a diagonal Λ: the product of the decays of all tokens."""
 
@@ -357,8 +356,7 @@ def _rewritten(run: Callable[..., Any], *tensors: Any, value: int, options: Any)
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
         n, p = S.shape[-2:]
         units = torch.eye(n, dtype=S.dtype, device=S.device).expand(*S.shape[:-1], n)
-        wide = F.pad(v, (0, n))
-        last = run(*before, wide, *after, torch.cat((S, units), -1), *options)[1]
+        last = run(*before, F.pad(v, (0, n)), *after, torch.cat((S, units), -1), *options)[1]
         return last[..., p:], last[..., :p]
 
     return _KEYS, through
@@ -459,8 +457,10 @@ def _by_ranks(
     # Two rows take part in what crosses, whatever the pack.
     width, device = max(head, tail, 1), inputs[0].device
     sides = [(x[:, :head], x[:, length - tail :]) for x in inputs]
-    short = lambda x: (0, 0) * (x.ndim - 2) + (0, width - x.shape[1])
-    rows = tuple(torch.cat([F.pad(x, short(x)) for x in pair]) for pair in sides)
+    rows = tuple(
+        torch.cat([F.pad(x, (0, 0) * (x.ndim - 2) + (0, width - x.shape[1])) for x in pair])
+        for pair in sides
+    )
     mask = torch.arange(width, device=device) < torch.tensor([[head], [tail]], device=device)
     which = torch.tensor([begun or 0, goes_on or 0], device=device)
     first = None if begun is None else max(r for r in range(rank) if starts[r] <= ends[begun])
