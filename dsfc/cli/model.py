@@ -91,7 +91,7 @@ def model(
         raise click.UsageError(f"--pattern names {missing}, and the specs are {', '.join(names)}")
     if idle := next((n for n in names if n not in order), None):
         raise click.UsageError(f"--pattern leaves {idle} out, which is one of the specs")
-    if unknown := next((n for n in chosen if not any(n in p.arguments for p in parts)), None):
+    if unknown := next((n for n in chosen if not any(n in p.sizes for p in parts)), None):
         raise click.UsageError(f"--size gives {unknown}, which no layer has")
     whole = Model(tuple(parts), tuple(order), width, blocks, vocabulary)
     for path in write_folder(folder(whole), out, force):

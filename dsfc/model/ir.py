@@ -11,6 +11,10 @@ Value = int | str | bool | None
 """An argument of a layer, as JSON has it."""
 
 
+_PARTS = frozenset({"norm", "gate", "bias"})
+"""Arguments of a layer that are no sizes; no size of an emitted layer is called so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A layer that blocks of a model hold.
@@ -26,6 +30,11 @@ class Part:
     text: ModuleText
     layer: str
     arguments: Mapping[str, Value]
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """Arguments that are sizes of axes."""
+        return frozenset(self.arguments) - _PARTS
 
 
 @dataclass(frozen=True, slots=True)
