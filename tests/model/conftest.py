@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from models import HYBRID, OTHERS, QUICK, made, written
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def modules_of_models(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Where transformers keeps the code of models that it loads."""
     dynamic = pytest.importorskip("transformers.dynamic_module_utils")
