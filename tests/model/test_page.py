@@ -47,5 +47,6 @@ def test_the_readme_of_a_folder_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     sizes = ("--width", "16", "--blocks", "1", "--vocabulary", "20")
     assert CliRunner().invoke(commands, ["model", "gla", "-o", ".", *sizes]).exit_code == 0
-    done = started(*blocks((tmp_path / "README.md").read_text(encoding="utf-8"), "python"), tmp_path)
+    (program,) = blocks((tmp_path / "README.md").read_text(encoding="utf-8"), "python")
+    done = started(program, tmp_path)
     assert done.returncode == 0, done.stderr
