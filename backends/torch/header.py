@@ -64,11 +64,10 @@ class HeaderText:
     @property
     def no_step(self) -> list[str]:
         """Literals that say why there is no step; none where there is one."""
-        if self.plan.causal:
+        states = self.plan.backwards
+        if states is None:
             return []
-        names = [s.name for s in self.plan.states if s.backward]
-        states = f"{', '.join(names)} run{'s' if len(names) == 1 else ''}" if names else _SUMS
-        problem = NoStep(NOWHERE, mixer=_plain(self.plan.name), states=states)
+        problem = NoStep(NOWHERE, mixer=_plain(self.plan.name), states=_plain(states))
         return literals(f"{problem.code}: {problem.message}", WIDTH - 4)
 
     @property
@@ -79,10 +78,6 @@ class HeaderText:
         names = sorted({"State", self.signature.function, "reference", *layer} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
-
-
-_SUMS = "a sum over tokens to come runs"
-"""What runs backwards where no state does."""
 
 
 def about(plan: Plan) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Plan
-from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer
+from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, layer_name
 
 from .header import about
 from .layout import paragraph, wrapped
@@ -208,11 +208,6 @@ class WholeLayerText:
     def chunk(self) -> str:
         """The default of `chunk`."""
         return str(modes(self.plan).default_chunk)
-
-
-def layer_name(class_name: str) -> str:
-    """Returns the name of the layer of a mixer's class."""
-    return f"{class_name.rstrip('_')}Layer"
 
 
 def _literal(name: str | None) -> str:

@@ -29,6 +29,7 @@ from dsfc.cli.info import info
 from dsfc.cli.lift import lift
 from dsfc.cli.list import list_command
 from dsfc.cli.lsp import lsp
+from dsfc.cli.model import model
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.report import report
@@ -138,7 +139,7 @@ _GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Mixers": (list_command, new, lift),
     "Specs": (check, fmt, show, explain, lsp),
     "Reports": (report, compare),
-    "Modules": (compile_command, verify, rounding, info, convert, export),
+    "Modules": (compile_command, model, verify, rounding, info, convert, export),
     "Proofs": (equiv, check_proof, atlas),
     "Machine and shell": (doctor, completion),
 }

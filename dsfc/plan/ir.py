@@ -241,6 +241,16 @@ class Plan:
         )
 
     @property
+    def backwards(self) -> str | None:
+        """What runs backwards in time, with its verb: "s runs"; None where nothing does."""
+        if self.causal:
+            return None
+        names = [s.name for s in self.states if s.backward]
+        if not names:
+            return "a sum over tokens to come runs"
+        return f"{', '.join(names)} run{'s' if len(names) == 1 else ''}"
+
+    @property
     def maxima(self) -> tuple[Register, ...]:
         """Registers that hand on running maxima."""
         buffers = {k.output for k in self.kernels if isinstance(k, RunningMax)}

@@ -88,3 +88,8 @@ def whole_layer(
             problem = f"its input {t.name} is {t.constraint.value}, which no linear map promises"
             raise refuse(problem, t.span or span)
     return WholeLayer(WIDTH if WIDTH in axes else None, tuple(map(Mapped, plan.inputs)), parts)
+
+
+def layer_name(class_name: str) -> str:
+    """Returns the name of the layer of a mixer's class."""
+    return f"{class_name.rstrip('_')}Layer"

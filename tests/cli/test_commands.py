@@ -25,6 +25,7 @@ COMMANDS = (
     "doctor",
     "fmt",
     "compile",
+    "model",
     "explain",
     "show",
     "report",

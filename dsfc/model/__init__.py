@@ -1,0 +1,1 @@
+"""Whole models around emitted layers, as folders that the library transformers loads."""
