@@ -58,6 +58,7 @@ def test_texts_are_parsed() -> None:
     assert set(together(lambda _: ast.dump(parsed(text)))) == {want}
 
 
+@pytest.mark.ci
 def test_equal_expressions_are_one_object_in_all_threads() -> None:
     def build(_: int) -> list[Expr]:
         names = [Param(f"threaded_{k}", frozenset()) for k in range(2000)]

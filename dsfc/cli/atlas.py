@@ -156,6 +156,7 @@ def _give(atlas: Atlas, form: str, explain: bool, out: Path | None) -> None:
 
 def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[str, str], ...]]:
     """The mixers of some specs, or all shipped ones, and those that have no system."""
+    from dataclasses import replace
     from hashlib import sha256
 
     from dsfc.api.decide import claims
@@ -166,6 +167,7 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     from dsfc.diagnostics.catalogue import NameClash, NoOutput
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.expr.statements import PredicateName
+    from dsfc.layer_parts import NO_PARTS
     from dsfc.mixer.render import render
 
     out: dict[str, Charted] = {}
@@ -177,7 +179,8 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
             compilation = text.compilation(name)
             try:
                 mixer = compilation.mixer
-                said = sha256(render(mixer).encode()).hexdigest()
+                # What stands around a mixer in a layer is no part of what is compared.
+                said = sha256(render(replace(mixer, layer=NO_PARTS)).encode()).hexdigest()
                 node = Node(name, mixer.doc or "", compilation.structure.title, said)
                 charted = Charted(
                     node, compilation.system, claims(compilation, PredicateName.EQUIVALENT)

@@ -8,11 +8,11 @@ import click
 
 from dsfc.cli.options import mistakes_option
 from dsfc.cli.progress import progress
-from dsfc.cli.spec import SpecWord
+from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 
 @click.command(short_help="Write a layer as a program for PyTorch or ONNX.")
-@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC")
+@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC[:MIXER]")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True,
     help="The file to write: .onnx for onnx, .pt2 for others.",
@@ -50,6 +50,7 @@ def export(
     written unless both give the same numbers. A module is a program, and this command runs it.
     """
     chosen = dict(map(_size, sizes))
+    target, mixer = spec_and_mixer(target, mixer)
     try:
         from dsfc.api.export import export_file
     except ImportError as e:

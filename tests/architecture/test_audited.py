@@ -261,6 +261,7 @@ def random_specs(count: int) -> Iterator[str]:
         yield poisoned(text, random_texts.tokens_of(text))
 
 
+@pytest.mark.ci
 def test_random_specs_give_no_text_away(watched: Watched, folder: Path, tier: str) -> None:
     commands = []
     for number, text in enumerate(random_specs(RANDOM[tier])):

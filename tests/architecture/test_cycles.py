@@ -53,6 +53,7 @@ def circles(graph: Graph) -> list[tuple[str, ...]]:
     return [c for c in components(graph) if len(c) > 1]
 
 
+@pytest.mark.ci
 def test_packages_read_each_other_one_way(graph: Graph) -> None:
     packages: Graph = {}
     for module, read in graph.items():

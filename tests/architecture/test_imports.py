@@ -86,6 +86,7 @@ def test_importing_dsfc_loads_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
+@pytest.mark.ci
 def test_the_core_reaches_backends_and_data_by_name_only(root: Path) -> None:
     banned = ("dsfc.backends", "dsfc.grammar", "dsfc.specs", "backends", "grammar", "specs")
     found = [
@@ -97,6 +98,7 @@ def test_the_core_reaches_backends_and_data_by_name_only(root: Path) -> None:
     assert found == []
 
 
+@pytest.mark.ci
 def test_imports_inside_functions_are_few_and_in_known_places(root: Path) -> None:
     """Only start-up time (the command line), torch and SymPy excuse an import inside a function."""
     allowed = ("dsfc/__init__.py", "dsfc/cli/", "dsfc/validate/")
@@ -133,6 +135,7 @@ def test_imports_inside_functions_are_few_and_in_known_places(root: Path) -> Non
     assert [f for f in found if not f.split()[-1].split(".")[-1].endswith(lazy)] == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("module", ["dsfc", "backends"])
 def test_no_module_reads_pickles(root: Path, module: str) -> None:
     banned = ("pickle", "marshal", "shelve", "dill", "cloudpickle")

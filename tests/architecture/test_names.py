@@ -71,6 +71,7 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
         yield from own & EMPTY
 
 
+@pytest.mark.ci
 def test_local_names_name_values(root: Path) -> None:
     count = Counter[str]()
     for top in ("dsfc", "backends"):
@@ -94,6 +95,7 @@ def test_an_empty_name_is_seen(text: str, names: list[str]) -> None:
     assert list(bound_names(ast.parse(text))) == names
 
 
+@pytest.mark.ci
 def test_renamed_things_keep_no_second_name(root: Path) -> None:
     kept = set[str]()
     for top in ("dsfc", "backends"):

@@ -209,6 +209,7 @@ def _is_torch_or_numpy(function: ast.expr) -> bool:
     return ast.unparse(function) in ("torch.load", "np.load", "numpy.load")
 
 
+@pytest.mark.ci
 def test_nothing_forbidden_occurs_but_where_it_is_listed(root: Path) -> None:
     found = {
         f"{path.relative_to(root).as_posix()}:{line} {name}"

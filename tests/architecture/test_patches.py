@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 OWN = ("self", "cls")
 
 
@@ -32,6 +34,7 @@ def patched(text: str) -> Iterator[str]:
                 yield from (str(n) for n in names[:1] if _is_private(n))
 
 
+@pytest.mark.ci
 def test_tests_patch_no_private_name(root: Path) -> None:
     found = {
         file.relative_to(root).as_posix(): names

@@ -204,6 +204,7 @@ def project(root: Path) -> Project:
     return whole
 
 
+@pytest.mark.ci
 def test_every_definition_is_reached_or_listed(project: Project) -> None:
     left = {
         f"{home}: {name}"
@@ -229,6 +230,7 @@ def test_what_nothing_reads_is_seen(tmp_path: Path) -> None:
     assert list(whole.unreached()) == [("b", "unread")]
 
 
+@pytest.mark.ci
 def test_every_attribute_of_a_class_is_read_somewhere(project: Project, root: Path) -> None:
     """Enumerations are closed lists, and methods with underscores are called by others."""
     read = {

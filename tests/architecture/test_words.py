@@ -34,6 +34,7 @@ def tracked(root: Path) -> list[Path]:
     return [root / name for name in names.split("\0") if name and (root / name).is_file()]
 
 
+@pytest.mark.ci
 def test_tracked_files_speak_of_the_project_only(root: Path) -> None:
     found = []
     for path in tracked(root):

@@ -65,6 +65,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch, fault: object) -> list[str]:
     return [it.outcome for it in campaign(range(3))]
 
 
+@pytest.mark.ci
 def test_faults_that_are_planted_are_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def writes(*_: object) -> None:
         (tmp_path / "left").write_text("behind")

@@ -338,9 +338,10 @@ def test_a_claim_on_a_long_chain_of_definitions_is_left_open(verdict: Decide) ->
     chain = "; ".join(f"a{k + 1} = (a{k} * z) / (1 + x * x)" for k in range(200))
     mixer = PUT.replace("y = x * u", f"a0 = x; {chain}; y = u + a200")
     mixer = mixer[: mixer.index("mixer made")]
-    for when in ("", " when x * z == 0"):
-        found = verdict(mixer, f"equivalent once{when}")
-        assert isinstance(found, Unknown) and "too deeply" in found.obstacle
+    found = verdict(mixer, "equivalent once when x * z == 0")
+    assert isinstance(found, Unknown) and "too deeply" in found.obstacle
+    # A point at which the chain is not 0 may be executed all the same.
+    assert isinstance(verdict(mixer, "equivalent once"), Unknown | Refuted)
 
 
 def test_lengths_are_said_of_what_is_orthogonal_to_itself(verdict: Decide) -> None:

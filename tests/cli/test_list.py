@@ -23,6 +23,7 @@ def test_every_shipped_spec_has_a_line(run: Callable) -> None:
         assert line is not None and shipped_papers(name)[0].short in line[0]
 
 
+@pytest.mark.ci
 def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
     specs = {s["name"]: s for s in json.loads(run("list", "--format", "json").output)["specs"]}
     assert set(specs) == set(shipped_names())

@@ -215,6 +215,7 @@ def docstrings() -> Iterator[tuple[str, ast.AST, str]]:
                     yield where, node, text
 
 
+@pytest.mark.ci
 def test_no_docstring_speaks_of_what_is_not_there() -> None:
     stale = []
     for where, node, text in docstrings():

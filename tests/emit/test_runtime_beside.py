@@ -56,6 +56,7 @@ def test_modules_of_a_folder_share_one_runtime(folder: Path) -> None:
     audit(runtime_of(folder).read_text())
 
 
+@pytest.mark.ci
 def test_python_finds_the_runtime_in_a_package_and_on_its_path(folder: Path) -> None:
     in_package = "from mixers import rg_lru, retnet" + RUN.format(module="rg_lru")
     assert output(in_package, folder.parent) == "True"

@@ -112,6 +112,7 @@ def check(layers: Any, folder: Path, mixer: str, to: str, step: bool) -> None:
     assert elsewhere(exported, known, layer, to, step) < 1e-5
 
 
+@pytest.mark.ci
 @pytest.mark.share(14, ci=4)
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_a_program_of_torch_export_loads_without_the_module(layers, tmp_path, mixer):

@@ -105,8 +105,8 @@ class Numbers:
 @pytest.mark.parametrize(
     ("legal", "items", "choices"),
     [
-        (("recurrent",), '"recurrent",', "`auto` or `recurrent`"),
-        (("a", "b"), '"a", "b"', "`auto`, `a` or `b`"),
+        (("recurrent",), '"recurrent",', "`auto`, `recurrent` or `exact`"),
+        (("a", "b"), '"a", "b"', "`auto`, `a`, `b` or `exact`"),
     ],
 )
 def test_modes_are_listed_as_text_and_as_a_tuple(
