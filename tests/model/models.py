@@ -15,8 +15,9 @@ VOCABULARY = 23
 WIDTH = 16
 SIZES = {"n": 4, "r": 4}
 
-QUICK = ("gla", "mlstm")
+QUICK = ("gla",)
 OTHERS = (
+    "mlstm",
     "deltanet",
     "gated_deltanet",
     "kda",

@@ -110,7 +110,7 @@ def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
     run(PROCESS, [(made(name, tmp_path), size) for name, size in KINDS.items()], tmp_path)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_what_has_no_summary_goes_from_process_to_process(tmp_path: Path) -> None:
     run(PROCESS, [(made(name, tmp_path), None) for name in BY_HAND], tmp_path)
 
