@@ -57,7 +57,7 @@ class Listing:
         """Returns nothing: there are no kernels."""
         return ""
 
-    def render(self, fused, identity, identifier, class_name, function_name, beside=False):
+    def render(self, fused, identity, identifier, class_name, function_name, beside, whole):
         """Returns the text and the namespace of its operators, of which it has none."""
         return f"KERNELS = {[type(kernel).__name__ for kernel in fused.original.kernels]!r}\\n", ""
 
@@ -333,7 +333,7 @@ class Listing:
         """Returns no kernels of the kernel IR."""
         return ()
 
-    def render(self, fused, identity, identifier, class_name, function_name, beside=False):
+    def render(self, fused, identity, identifier, class_name, function_name, beside, whole):
         """Returns the text and the namespace of its operators, of which it has none."""
         return f"PLAN = {render(fused)!r}\\n", ""
 
