@@ -12,7 +12,7 @@ from dsfc.fused.ir import FusedPlan
 
 from ..shared.section import Section
 from .cost import Cost, costs_text, plan_costs
-from .render import DISTRIBUTED, TORCH, Target, render_module, runtime_file
+from .render import TORCH, Target, distributed, render_module, runtime_file
 from .reserved_names import RESERVED
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class TorchBackend:
 
     def context_parallel(self) -> TorchBackend | None:
         """Returns the backend of modules whose sequences processes may share; see `Backend`."""
-        return replace(self, target=lambda fused: DISTRIBUTED) if self.target is _torch else None
+        return replace(self, target=lambda fused: distributed()) if self.target is _torch else None
 
 
 BACKEND = TorchBackend()

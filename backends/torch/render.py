@@ -81,8 +81,13 @@ TORCH = Target(
 )
 
 
-DISTRIBUTED = replace(TORCH, call=DistributedCall, runtime=runtime(TORCH.runtime), distributed=True)
-"""Modules of torch whose sequences processes may share."""
+@cache
+def distributed() -> Target:
+    """Returns the target of modules of torch whose sequences processes may share.
+
+    It is made where it is asked for: its runtime takes time to read.
+    """
+    return replace(TORCH, call=DistributedCall, runtime=runtime(TORCH.runtime), distributed=True)
 
 
 def torch_alone(why: str) -> Target:
