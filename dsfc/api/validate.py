@@ -22,7 +22,7 @@ from dsfc.api.pipeline import Compilation, load
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
-from dsfc.emit.module import Origin, digest, origin
+from dsfc.emit.module import Option, Origin, digest, origin
 from dsfc.python_text import parsed
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
@@ -100,30 +100,20 @@ def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, 
     said = origin(data)
     if said is None:
         raise file_error(file, "it is not a module that dsfc wrote")
-    text = data.decode()
-    layered = _has_layer(text)
-    if spec is None:
-        known = _spec_of(file, said, mixer, layered)
-    else:
-        known = load(spec, mixer)
-        known = known.core if layered else known
-    kept, figure = _compared(text, said, known, layered)
+    known = _spec_of(file, said, mixer) if spec is None else _loaded(spec, mixer, said)
+    kept, figure = _compared(data.decode(), said, known)
     outcome = Outcome.KEPT if kept else Outcome.BROKEN
     promise = "The reference is the definition in the spec"
     return Row("origin", promise, outcome, figure, time.perf_counter() - began), known
 
 
-def _has_layer(text: str) -> bool:
-    """Whether a module holds a layer around its mixer, whose inputs are maps then."""
-    try:
-        tree = parsed(text)
-    except (SyntaxError, ValueError):
-        return False
-    names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    return any(f"{name}Layer" in names for name in names)
+def _loaded(spec: PathText, mixer: str | None, said: Origin) -> Compilation:
+    """The mixer of a spec as a module has it: in a layer, maps of its input are inputs."""
+    known = load(spec, mixer)
+    return known.core if Option.LAYER in said.options else known
 
 
-def _spec_of(file: Path, said: Origin, mixer: str | None, layered: bool) -> Compilation | None:
+def _spec_of(file: Path, said: Origin, mixer: str | None) -> Compilation | None:
     """The spec that a module names, beside it, in this folder or shipped, if its plan is as then.
 
     A spec that was changed since, or that another version of dsfc plans otherwise, is not it.
@@ -131,8 +121,7 @@ def _spec_of(file: Path, said: Origin, mixer: str | None, layered: bool) -> Comp
     shipped = said.source.removesuffix(SUFFIX)
     for candidate in (file.parent / said.source, Path(said.source), shipped):
         try:
-            compilation = load(candidate, mixer)
-            compilation = compilation.core if layered else compilation
+            compilation = _loaded(candidate, mixer, said)
             if digest(compilation.plan) == said.plan:
                 return compilation
         except DiagnosticError:
@@ -140,15 +129,18 @@ def _spec_of(file: Path, said: Origin, mixer: str | None, layered: bool) -> Comp
     return None
 
 
-def _compared(
-    text: str, said: Origin, known: Compilation | None, layered: bool
-) -> tuple[bool, str]:
+def _compared(text: str, said: Origin, known: Compilation | None) -> tuple[bool, str]:
     """Whether a module keeps to its spec, and what was seen."""
     if known is None:
         if said.untouched:
             return True, f"as dsfc {said.version} wrote it; {said.source} is not at hand"
         return False, f"edited, and the {said.source} it came from is not at hand; name it"
-    fresh = known.module(said.backend, layer=layered).text
+    fresh = known.module(
+        said.backend,
+        "beside" if Option.BESIDE in said.options else "inside",
+        layer=Option.LAYER in said.options,
+        context_parallel=Option.CONTEXT_PARALLEL in said.options,
+    ).text
     if fresh == text:
         return True, f"what dsfc writes for {said.source}, byte for byte"
     if _reference(fresh) == _reference(text):

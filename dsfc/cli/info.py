@@ -22,6 +22,7 @@ class Module:
         title: name and title of the mixer.
         dsfc: version that wrote it.
         backend: which backend printed it.
+        options: what it was asked to be besides: `layer`, `context parallel`, `runtime beside`.
         source: file name of the spec.
         edited: whether anything below its first lines was changed.
         spec: what it calls its spec: the beginning of the hash of the plan.
@@ -36,6 +37,7 @@ class Module:
     title: str
     dsfc: str
     backend: str
+    options: tuple[str, ...]
     source: str
     edited: bool
     spec: str
@@ -95,6 +97,7 @@ def read_module(path: Path) -> Module:
             title=(ast.get_docstring(tree) or "").partition("\n")[0].rstrip("."),
             dsfc=said.version,
             backend=said.backend,
+            options=tuple(sorted(said.options)),
             source=said.source,
             edited=not said.untouched,
             spec=str(values["SPEC"]),
@@ -128,7 +131,8 @@ def _human(module: Module) -> Iterator[str]:
     from dsfc.diagnostics.render import printable
 
     colour, edited = ("yellow", "edited since") if module.edited else ("green", "untouched")
-    origin = f"dsfc {module.dsfc}, {module.backend} backend, from {module.source}"
+    printed = ", ".join((f"{module.backend} backend", *module.options))
+    origin = f"dsfc {module.dsfc}, {printed}, from {module.source}"
     chunk = "" if module.chunk is None else f"; chunks of {module.chunk} tokens"
     yield f"{heading(printable(module.file))}: {printable(module.title)}"
     yield f"  origin     {printable(origin)}; {click.style(edited, fg=colour)}"

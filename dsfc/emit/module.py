@@ -7,8 +7,9 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -28,15 +29,24 @@ from dsfc.plan.whole_layer import WholeLayer
 from dsfc.source import NOWHERE
 
 _HEAD = """\
-# Written by dsfc {version} ({backend} backend) from {source}.
+# Written by dsfc {version} ({backend} backend{options}) from {source}.
 # sha256 of the plan: {plan}
 # sha256 of the lines below: {body}
 """
 _ORIGIN = re.compile(
-    r"\A# Written by dsfc (?P<version>\S+) \((?P<backend>\w+) backend\) from (?P<source>\S+)\.\n"
+    r"\A# Written by dsfc (?P<version>\S+) \((?P<backend>\w+) backend(?P<options>(?:, [a-z ]+)*)\)"
+    r" from (?P<source>\S+)\.\n"
     r"# sha256 of the plan: (?P<plan>[0-9a-f]{64})\n"
     r"# sha256 of the lines below: (?P<body>[0-9a-f]{64})\n"
 )
+
+
+class Option(StrEnum):
+    """What a module was asked to be besides the mixer of a spec, as its first line spells it."""
+
+    BESIDE = "runtime beside"
+    LAYER = "layer"
+    CONTEXT_PARALLEL = "context parallel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,7 @@ class Origin:
         source: file name of the spec.
         plan: sha256 of the plan.
         untouched: whether the rest is as it was written, line endings aside.
+        options: what it was asked to be.
     """
 
     version: str
@@ -90,6 +101,7 @@ class Origin:
     source: str
     plan: str
     untouched: bool
+    options: frozenset[Option] = frozenset()
 
 
 def emit(
@@ -136,7 +148,12 @@ def emit(
     body, namespace = target.render(fused, identity, rename, cls, function, beside, whole)
     runtime = RuntimeFile(*target.runtime_file(fused)) if beside else None
     audit(body, target.runtime(fused), None if runtime is None else Path(runtime.name).stem)
-    text = head(identity, backend, body) + body
+    asked = {
+        Option.BESIDE: beside,
+        Option.LAYER: whole is not None,
+        Option.CONTEXT_PARALLEL: context_parallel,
+    }
+    text = head(identity, backend, body, [option for option, yes in asked.items() if yes]) + body
     return ModuleText(plan.name, cls, text, identity, namespace, runtime)
 
 
@@ -169,11 +186,12 @@ def digest(plan: Plan) -> str:
     return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 
 
-def head(identity: Identity, backend: str, body: str) -> str:
+def head(identity: Identity, backend: str, body: str, options: Iterable[Option] = ()) -> str:
     """Returns the first lines of a module, by which an edit of the rest is told."""
     return _HEAD.format(
         version=identity.version,
         backend=backend,
+        options="".join(f", {option}" for option in options),
         source=identity.source,
         plan=identity.spec,
         body=_sha256(body),
@@ -189,8 +207,12 @@ def origin(data: bytes) -> Origin | None:
     said = _ORIGIN.match(text)
     if said is None:
         return None
+    try:
+        options = frozenset(map(Option, said["options"].split(", ")[1:]))
+    except ValueError:  # of another version
+        return None
     same = _sha256(text[said.end() :]) == said["body"]
-    return Origin(said["version"], said["backend"], said["source"], said["plan"], same)
+    return Origin(said["version"], said["backend"], said["source"], said["plan"], same, options)
 
 
 def destination(module: ModuleText, out: str | os.PathLike[str] | None) -> Path:

@@ -11,7 +11,7 @@ import pytest
 
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.backend import Identity
-from dsfc.emit.module import ModuleText, Origin, destination, head, origin, write
+from dsfc.emit.module import ModuleText, Option, Origin, destination, head, origin, write
 
 
 def text_of(body: str, mixer: str = "s6") -> ModuleText:
@@ -158,6 +158,14 @@ def test_a_write_that_fails_leaves_the_old_file(
 def test_a_module_says_where_it_comes_from() -> None:
     found = origin(ONE.text.encode())
     assert found == Origin("1.0", "torch", "s6.dsf", "0" * 64, untouched=True)
+
+
+def test_a_module_says_what_it_was_asked_to_be() -> None:
+    said = ONE.text.replace("backend)", "backend, layer, context parallel)", 1)
+    found = origin(said.encode())
+    assert found is not None
+    assert found.options == {Option.LAYER, Option.CONTEXT_PARALLEL}
+    assert origin(said.replace("layer", "of later days").encode()) is None
 
 
 def test_an_edit_is_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import emitted
 import pytest
@@ -66,8 +67,15 @@ def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -
 
 
 @pytest.mark.ci
-def test_verify_knows_the_spec_of_a_module_with_a_layer(tmp_path: Path) -> None:
-    path = dsfc.compile("linear_attn", out=tmp_path / "linear_attn.py", layer=True)
+@pytest.mark.parametrize(
+    "options",
+    [{"layer": True}, {"context_parallel": True}, {"runtime": "beside"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_verify_knows_what_a_module_was_asked_to_be(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    path = dsfc.compile("linear_attn", out=tmp_path / "linear_attn.py", **options)
     report = dsfc.verify(path, fast=True)
     (origin,) = (row for row in report.rows if row.name == "origin")
     assert "byte for byte" in origin.figure
