@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .layout import wrapped
+from .layout import tuple_text, wrapped
 from .modes import Modes
 from .signature import Signature
 
@@ -52,8 +52,7 @@ class CheckpointsText:
         """Checks the arguments, and mixes segments."""
         inputs = self.signature.input_names
         options = ["mode=mode", "chunk=chunk", "return_state=True"]
-        lone = "," if len(inputs) == 1 else ""
-        passed = [f"({', '.join(inputs)}{lone})", "state", "mask", "every"]
+        passed = [tuple_text(inputs), "state", "mask", "every"]
         return [
             "        _tensors(mask=mask)",
             wrapped("self._check", [*inputs, "state", "None"], "", "        "),

@@ -19,7 +19,7 @@ from ..shared.section import Section, section
 from .calls import ScanCall
 from .forms.row import Layout
 from .forms.table import FORMS
-from .layout import wrapped
+from .layout import tuple_text, wrapped
 
 RUNTIME = "ranks"
 """The file of the runtime that modules hold whose sequences processes may share."""
@@ -37,7 +37,7 @@ class DistributedCall(ScanCall):
         else:
             before.append(wrapped(f"{inputs} = ", tokens, "", "    "))
         summary, more = self._summary(inputs)
-        options = f"({', '.join(self._s.option_names)})"
+        options = tuple_text(self._s.option_names)
         items = [f"_recurrence{self._s.suffix}", f"*{inputs}", *more, f"options={options}"]
         name = self._fresh(f"{self._scan.name}_summary")
         before.append(wrapped(f"{name} = {summary}", items, "", "    "))
@@ -107,16 +107,16 @@ def arriving_states(
         unused: gives an unused variable name.
     """
     arrived = unused("arrived")
-    initial = f"({', '.join(states)}{',' if len(states) == 1 else ''})"
-    items = ["ranks", initial, f"[{', '.join(coefficients)}]"]
+    items = ["ranks", tuple_text(states), f"[{', '.join(coefficients)}]"]
     return [wrapped(f"{arrived} = _received", items, "", "    ")], arrived
 
 
 def leaving_states(outs: list[str], lasts: list[str], arrived: str) -> str:
     """Returns the statement that sends the states after a recurrence to the next process."""
-    both = [f"({', '.join(xs)}{',' if len(xs) == 1 else ''})" for xs in (lasts, outs)]
     head = ", ".join([*outs, *lasts]) + ("," if len(outs) + len(lasts) == 1 else "")
-    return wrapped(f"{head} = _sent", ["ranks", arrived, *both], "", "    ")
+    return wrapped(
+        f"{head} = _sent", ["ranks", arrived, tuple_text(lasts), tuple_text(outs)], "", "    "
+    )
 
 
 def runtime(more: Section) -> Section:

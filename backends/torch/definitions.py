@@ -18,7 +18,7 @@ from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Ref
 from dsfc.plan.ir import Plan, Reference
 
 from .code import Code, filtered
-from .layout import assign
+from .layout import assign, tuple_text
 from .nodes import Printer
 from .sums import BETWEEN, Sums, Surroundings
 
@@ -228,7 +228,7 @@ class Definitions:
         return [self._names[a.name] for a in axes]
 
     def _shape(self, axes: tuple[Axis, ...]) -> str:
-        return f"({', '.join(self._sizes(axes))}{',' if len(axes) == 1 else ''})"
+        return tuple_text(self._sizes(axes))
 
     def _unused(self, name: str) -> str:
         while name in self._used:

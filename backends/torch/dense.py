@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dsfc.plan.scan_ir import Factor
 
+from .layout import tuple_text
 from .skeletons import VARIABLE, Skeleton
 
 
@@ -80,12 +81,12 @@ class DenseSkeleton(Skeleton):
     @property
     def constants(self) -> str:
         """What is the same at every token, as a tuple."""
-        return _tuple([*self.constant_names, "a"])
+        return tuple_text([*self.constant_names, "a"])
 
     @property
     def constant_grads(self) -> str:
         """Its gradients, as a tuple."""
-        return _tuple([f"d{x}" for x in (*self.constant_names, "a")])
+        return tuple_text([f"d{x}" for x in (*self.constant_names, "a")])
 
     @property
     def targets(self) -> str:
@@ -97,7 +98,3 @@ class DenseSkeleton(Skeleton):
     def leading_grads(self) -> str:
         """Gradients before the value's."""
         return "".join(f"d{x}, " for x in self.constant_names)
-
-
-def _tuple(names: list[str]) -> str:
-    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"

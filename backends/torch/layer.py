@@ -15,7 +15,7 @@ from .context import crossing, refusal
 from .forms.row import Layout
 from .forms.table import FORMS
 from .header import about
-from .layout import WIDTH, literals, paragraph, returned_text, wrapped
+from .layout import WIDTH, literals, paragraph, returned_text, tuple_text, wrapped
 from .modes import modes
 from .parameters import stored_axes
 from .signature import Signature, layout
@@ -121,8 +121,7 @@ class LayerText:
         for name, items in found:
             head = f"{name}: ClassVar[tuple[str, ...]] = "
             quoted = [f'"{item}"' for item in items]
-            text = f"({', '.join(quoted)}{',' if len(quoted) == 1 else ''})"
-            out.append(f"    {head}{text}" if quoted else f"    {head}()")
+            out.append(f"    {head}{tuple_text(quoted)}")
         along = ", ".join(f'"{name}": {axis}' for name, axis in self._head_axes.items())
         out.append(f"    head_axes: ClassVar[Mapping[str, int]] = {{{along}}}")
         return out
@@ -141,7 +140,7 @@ class LayerText:
     def output_shape(self) -> str:
         """Sizes of the axes of the output, as a tuple."""
         axes = self.plan.array(self.plan.output).axes
-        return _tuple([f"self.{self.signature.size(a)}" for a in axes])
+        return tuple_text([f"self.{self.signature.size(a)}" for a in axes])
 
     @property
     def reset(self) -> list[str]:
@@ -208,17 +207,17 @@ class LayerText:
     def bound(self) -> str:
         """Names `_mix` with the options of a call, and what gives it tokens."""
         flags = modes(self.plan).flags
-        options = [f"{n}={n}" for n in ("chunk", *flags)]
+        options = [f"{n}={n}" for n in ("mode", "chunk", *flags)]
+        mix = wrapped("mix = partial", ["self._mix", *options], "", "        ")
         if not self.steps:
-            return wrapped("mix = partial", ["self._mix", "mode=mode", *options], "", "        ")
-        mix = wrapped("mix = partial", ["self._mix", "mode=mode", *options], "", "        ")
+            return mix
         return f"        by, mode = _tokens_by(State, MODES, mode)\n{mix}"
 
     @property
     def call(self) -> str:
         """Calls it."""
-        inputs = _tuple(self.signature.input_names)
-        states = _tuple([f"state.{t.name}" for t in self.signature.states])
+        inputs = tuple_text(self.signature.input_names)
+        states = tuple_text([f"state.{t.name}" for t in self.signature.states])
         arguments = ["mix", inputs, states, "mask", "cu_seqlens"]
         if self.distributed and self.not_distributed is None:
             arguments = ["by" if self.steps else "_by_rows", "mix", "group", *arguments[1:]]
@@ -259,8 +258,7 @@ class LayerText:
             return [wrapped("mode, chunk, times = _mode", given, "", "        ")]
         out = []
         for s in scans:
-            sizes = self._tile(s)
-            tile = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            tile = tuple_text(self._tile(s))
             name = s.output if isinstance(s, Attention | AllPairs) else s.name
             out.append(f'("{name}", _{f"{s.form.value}_" if several else ""}mode, {tile})')
         return out
@@ -321,7 +319,7 @@ class LayerText:
     @property
     def kept(self) -> str:
         """The tensors of the state that is given, as a tuple."""
-        return _tuple([f"state.{t.name}" for t in self.signature.states])
+        return tuple_text([f"state.{t.name}" for t in self.signature.states])
 
     @property
     def after(self) -> str:
@@ -363,7 +361,7 @@ class LayerText:
             wrapped("mix = partial", options, "", "        "),
             wrapped(
                 "y, *states = by",
-                ["mix", _tuple(inputs), self.kept, "None", "None"],
+                ["mix", tuple_text(inputs), self.kept, "None", "None"],
                 "",
                 "        ",
             ),
@@ -390,7 +388,7 @@ class LayerText:
         lines = [wrapped("self._check", [*inputs, "state", "None"], "", "        ")]
         lines.append(f"        _some({self.signature.like})")
         grows = ["GROWING"] if self.grows else []
-        stepped = ["partial(self.step, mode=mode)", _tuple(inputs), "state", *grows]
+        stepped = ["partial(self.step, mode=mode)", tuple_text(inputs), "state", *grows]
         if not self.at_once:
             return [*lines, wrapped("y, *states = _one_by_one", stepped, "", "        ")]
         states = [f"state.{t.name}" for t in self.signature.states]
@@ -444,7 +442,3 @@ class LayerText:
                     lines.append(f"        if {i.name}.dtype != {first}.dtype and {cast}:")
                     lines.append(f'            raise TypeError(f"{why}")')
         return lines
-
-
-def _tuple(items: list[str]) -> str:
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -157,6 +157,11 @@ def wrapped(
     return f"{head}(\n{rows}{indent}){tail}"
 
 
+def tuple_text(items: Sequence[str]) -> str:
+    """Returns the text of a tuple of texts."""
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
 def returned_text(items: Sequence[str], indent: str) -> str:
     """Returns `return f"item, item"`, a string per item where one would not fit a line."""
     line = f'{indent}return {"f" if items else ""}"{", ".join(items)}"'

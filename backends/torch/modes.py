@@ -23,7 +23,7 @@ from dsfc.plan.sizes import CHUNK as TOKENS
 from .cost import counts_of
 from .counts import attention_counts, pair_counts, stepped_counts
 from .forms.table import FORMS
-from .layout import WIDTH, literals
+from .layout import WIDTH, literals, tuple_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class Modes:
     def whole(self) -> str:
         """The modes that take the sequence as one chunk, as a tuple."""
         names = [f'"{m}"' for m in self.legal if m in ("parallel", "fft")]
-        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+        return tuple_text(names)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -15,8 +15,7 @@ from dsfc.expr.tree import Axis, Expr, Field, children
 from dsfc.plan.ir import Buffer, Plan
 from dsfc.plan.pairs_ir import AllPairs
 
-from .layout import wrapped
-from .recurrence import tuple_text
+from .layout import tuple_text, wrapped
 from .token_functions import function_lines, size_in
 
 

@@ -18,7 +18,7 @@ from dsfc.plan.scan_ir import Scan
 
 from .code import cast
 from .context import arriving_states, leaving_states
-from .layout import WIDTH, wrapped
+from .layout import WIDTH, tuple_text, wrapped
 from .token_functions import function_lines, size_in
 
 
@@ -367,11 +367,6 @@ def _read(body: Sequence[Assignment], results: Sequence[Expr]) -> list[Assignmen
 
 def _ref(name: str, axes: tuple[Axis, ...], kind: Field) -> Ref:
     return Ref(name, frozenset(axes), kind, Time.TOKEN, Now(0))
-
-
-def tuple_text(items: list[str]) -> str:
-    """Returns the text of a tuple of texts."""
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 def call_lines(

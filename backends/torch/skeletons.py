@@ -17,7 +17,7 @@ from dsfc.expr.tree import Field
 from dsfc.plan.ir import Buffer
 from dsfc.plan.scan_ir import Adjoint, Factor, RoleScan, Scan, ScanDirection
 
-from .layout import WIDTH, wrapped
+from .layout import WIDTH, tuple_text, wrapped
 
 VARIABLE = {
     Factor.READ: "q",
@@ -289,7 +289,7 @@ class Skeleton:
         tail = self.suffix
         items = [f"_OPS.forward{tail}", f"_OPS.backward{tail}", f"_forward_recurrent{tail}"]
         places = [str(self.leaves.index(name)) for name in self.varying]
-        timed = f"({', '.join(places)}{',' if len(places) == 1 else ''})"
+        timed = tuple_text(places)
         items += [str(len(self.option_names)), timed, *more]
         return wrapped(f"_recurrence{tail} = _recurring", items, "", "")
 

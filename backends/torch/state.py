@@ -9,7 +9,7 @@ from dsfc.plan.ir import Plan, Register, StateTensor
 from dsfc.plan.pairs_ir import AllPairs, Attention
 
 from .header import gauge
-from .layout import WIDTH, Call, wrapped
+from .layout import WIDTH, Call, tuple_text, wrapped
 from .signature import Signature
 from .sizes import size_printer
 
@@ -63,16 +63,15 @@ class StateText:
         self, name: str, lead: tuple[str, ...], t: StateTensor | Register, rule: str, role: str
     ) -> str:
         """An item of the table: real numbers have the dtype of a rule, complex ones their own."""
-        axes = ", ".join(f'"{a}"' for a in (*lead, *(x.name for x in t.axes)))
+        axes = tuple_text([f'"{a}"' for a in (*lead, *(x.name for x in t.axes))])
         rule = "complex" if _is_complex(t) else rule
-        lone = "" if ", " in axes else ","
-        return f'        "{self.signature.identifier(name)}": (({axes}{lone}), "{rule}", "{role}"),'
+        return f'        "{self.signature.identifier(name)}": ({axes}, "{rule}", "{role}"),'
 
     @property
     def columns(self) -> str:
         """Names of the tensors that a gauge changes, as a tuple; empty where there are none."""
         names = [f'"{self.signature.identifier(s.name)}"' for s in self.plan.states]
-        return f"({', '.join(names)}{',' if len(names) == 1 else ''})" if names else ""
+        return tuple_text(names) if names else ""
 
     @property
     def maxima(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, layer_name
 
 from .header import about
-from .layout import paragraph, wrapped
+from .layout import paragraph, tuple_text, wrapped
 from .modes import modes
 from .parameters import start
 from .signature import Signature
@@ -155,7 +155,7 @@ class WholeLayerText:
         """Items of a dictionary: maps of the mixer's own by name, and the axes that each gives."""
         return [
             f'"{self.signature.identifier(m.map.name)}": '
-            f"(self.{name}, {_tuple(self._sizes(m.tensor.axes))})"
+            f"(self.{name}, {tuple_text(self._sizes(m.tensor.axes))})"
             for name, m in self.maps.items()
             if m.map is not None
         ]
@@ -173,7 +173,7 @@ class WholeLayerText:
     def normed(self) -> str:
         """Sizes of the axes that the norm is over: those of a head, or all where all are heads."""
         axes = tuple(a for a in self._axes if not a.heads) or self._axes
-        return _tuple(self._sizes(axes))
+        return tuple_text(self._sizes(axes))
 
     @property
     def heads_first(self) -> list[str]:
@@ -183,7 +183,7 @@ class WholeLayerText:
             return []
         count = len(self._axes)
         source, target = ([str(i - count) for i in places] for places in (at, range(len(at))))
-        return [f"        y = y.movedim({_tuple(source)}, {_tuple(target)})"]
+        return [f"        y = y.movedim({tuple_text(source)}, {tuple_text(target)})"]
 
     @property
     def norm(self) -> str:
@@ -212,7 +212,3 @@ class WholeLayerText:
 
 def _literal(name: str | None) -> str:
     return "None" if name is None else f'"{name}"'
-
-
-def _tuple(items: list[str]) -> str:
-    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
