@@ -21,8 +21,8 @@ from .forms.row import Layout
 from .forms.table import FORMS
 from .layout import tuple_text, wrapped
 
-RUNTIME = "ranks"
-"""The file of the runtime that modules hold whose sequences processes may share."""
+RUNTIME = ("summaries", "ranks")
+"""Files of the runtime that only modules hold whose sequences processes may share."""
 
 
 class DistributedCall(ScanCall):
@@ -122,8 +122,8 @@ def leaving_states(outs: list[str], lasts: list[str], arrived: str) -> str:
 def runtime(more: Section) -> Section:
     """Returns a runtime section with what processes need that share a sequence."""
     folder = files("dsfc.backends.shared.runtime")
-    text = (folder / f"{RUNTIME}.py").read_text(encoding="utf-8")
-    return section((text,), more.imports)
+    texts = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in RUNTIME)
+    return section(tuple(texts), more.imports)
 
 
 def refusal(plan: Plan) -> str | None:

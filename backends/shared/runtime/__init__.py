@@ -27,5 +27,6 @@ a leading underscore, as no name of a spec has.
 | `stepped.py`     | recurrences of any kind, one token after another              |
 | `pairs.py`       | sums over all pairs of tokens                                 |
 | `attention.py`   | softmax attention                                             |
-| `ranks.py`       | a sequence that processes share; in modules that may do so    |
+| `summaries.py`   | Λ̄ and b̄ of a segment; in modules whose sequences are shared   |
+| `ranks.py`       | a sequence that processes share; in such modules              |
 """

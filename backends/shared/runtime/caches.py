@@ -18,7 +18,7 @@ def _tensors_of(state: Any) -> list[Tensor]:
 
 
 def _roles_of(kind: Any) -> list[str]:
-    """What each tensor is: `whole`, or of a cache `tokens` or `seen`."""
+    """The role of each tensor: `whole`, or in a cache `tokens` or `seen`."""
     return [role for _, _, role in kind.layout.values()]
 
 
@@ -50,7 +50,7 @@ def _without_front(kind: Any, tensors: Sequence[Tensor]) -> list[Tensor]:
     if "seen" not in roles:
         return [*tensors]
     seen = (tensors[roles.index("seen")] > 0.5).any(0)
-    # What stands behind a token is never cut: a cache grows at its end.
+    # Only the front is cut: a cache grows at its end.
     first = int(seen.int().argmax()) if bool(seen.any()) else len(seen)
     return [x if r == "whole" else x[:, first:] for x, r in zip(tensors, roles, strict=True)]
 

@@ -16,11 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .convolution import _power, _stopped
-from .dense import _dense_power, _dense_stopped
-from .numbers import _accumulator, _double
+from .numbers import _accumulator
 from .rows import _by_rows
 from .sequences import _last
+from .summaries import _Summary
 
 
 @dataclass(frozen=True)
@@ -51,21 +50,21 @@ class _Ranks:
         return self.rank == 0 if self.pack is None else not self.pack[1]
 
     def neighbour(self, step: int) -> int | None:
-        """The process so many segments later, None where there is none."""
+        """Returns the process so many segments later; None where there is none."""
         at = self.rank + step
         if not 0 <= at < torch.distributed.get_world_size(self.group):
             return None
         return torch.distributed.get_global_rank(self.group, at)
 
     def start(self, S: Tensor) -> Tensor:
-        """Values before the first segment, of the rows that cross."""
+        """Returns the values before the first segment of the rows that cross."""
         return S if self.pack is None else S[:1]
 
     def folded(self, parts: Tensor, step: Callable[[Tensor, Tensor | None], Tensor]) -> Any:
-        """What arrives, from what each process gave; None where the first row starts here.
+        """Returns the value that arrives here; None where the first row starts here.
 
         Args:
-            parts: one a process.
+            parts: what each process gave.
             step: part and what is before its segment → what is after it; None is before one that
                 begins the row.
         """
@@ -76,60 +75,26 @@ class _Ranks:
         return state
 
     def entering(self, arrived: Tensor | None, S: Tensor) -> Tensor:
-        """What each row starts from: what arrived, or what was given where it starts here."""
+        """Returns the start of each row: the value that arrived, or S where the row starts here."""
         if arrived is None:
             return S
         return arrived if self.pack is None else torch.cat((arrived, S[1:]))
 
     def leaving(self, new: Tensor) -> Tensor:
-        """The rows that cross, at the end of this segment."""
+        """Returns the rows that cross at the end of this segment."""
         if self.pack is None:
             return new
         return new[:1] if self.pack[1] else new[1:]
 
     def kept(self, new: Tensor, old: Tensor) -> Tensor:
-        """The new values, the old ones in rows without a token."""
+        """Returns the new values, and the old ones in rows without a token."""
         if self.empty is None:
             return new
         return torch.where(self.empty.reshape(-1, *(1,) * (new.ndim - 1)), old, new)
 
 
-@dataclass(frozen=True)
-class _Law:
-    """How segments of a recurrence compose: states are multiplied and added in a semiring.
-
-    Attributes:
-        product: Λ̄ and a state → Λ̄ h.
-        total: the sum of two states.
-        zero: what a state is that nothing has reached.
-        one: Λ̄ → the Λ̄ of no token.
-    """
-
-    product: Callable[[Tensor, Tensor], Tensor]
-    total: Callable[[Tensor, Tensor], Tensor]
-    zero: float
-    one: Callable[[Tensor], Tensor]
-
-
-def _identities(whole: Tensor) -> Tensor:
-    return torch.eye(whole.shape[-1], dtype=whole.dtype, device=whole.device).expand_as(whole)
-
-
-def _mapped(whole: Tensor, state: Tensor) -> Tensor:
-    """Λ̄ h of a vector h."""
-    return (whole @ state.unsqueeze(-1)).squeeze(-1)
-
-
-_DIAGONAL = _Law(torch.mul, torch.add, 0.0, torch.ones_like)
-_KEYS = _Law(torch.matmul, torch.add, 0.0, _identities)
-_FULL = _Law(_mapped, torch.add, 0.0, _identities)
-_LARGEST = _Law(torch.add, torch.maximum, -(2.0**101), torch.zeros_like)
-_Summary = tuple[_Law, Callable[[Tensor], tuple[Tensor, Tensor]]]
-"""A law, and what gives Λ̄ `[B, ...]` and, from the state before a segment, that after it."""
-
-
 class _Gathered(torch.autograd.Function):
-    """What each process gives; the gradient of a part goes back to the process that gave it.
+    """All-gather: each process gives a part, and its gradient goes back to it.
 
     `kept` comes out as it is: what uses it makes every process take part in the way back.
     """
@@ -149,7 +114,7 @@ class _Gathered(torch.autograd.Function):
 
 
 class _Received(torch.autograd.Function):
-    """What the process before sends; what was given, in the first one."""
+    """Receive: the process before sends the value; the first process keeps its own."""
 
     @staticmethod
     def forward(ctx: Any, source: int | None, group: Any, initial: Tensor, *_: Tensor) -> Tensor:
@@ -169,7 +134,7 @@ class _Received(torch.autograd.Function):
 
 
 class _Sent(torch.autograd.Function):
-    """Sends what the next process receives; what else comes in goes out as it is."""
+    """Send: the next process receives the value; all other tensors go out as they came in."""
 
     @staticmethod
     def forward(ctx: Any, target: int | None, group: Any, last: Tensor, *outs: Tensor) -> Any:
@@ -321,97 +286,6 @@ def _sent(
         ranks.neighbour(1), ranks.group, _flat(*leaving), *outs, *states
     )
     return whole
-
-
-def _decayed(run: Callable[..., Any], *tensors: Any, log: Tensor | None, options: Any) -> _Summary:
-    """Of a diagonal Λ: the product of the decays of all tokens."""
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        whole = S.new_ones(S.shape[0]) if log is None else torch.exp(log.sum(1))
-        return _spread_out(whole, S), run(*tensors, S, *options)[1]
-
-    return _DIAGONAL, through
-
-
-def _spread_out(whole: Tensor, S: Tensor) -> Tensor:
-    return whole.reshape(*whole.shape, *(1,) * (S.ndim - whole.ndim))
-
-
-def _driven_by_none(run: Callable[..., Any], *tensors: Any, value: int, options: Any) -> _Summary:
-    """Of a diagonal Λ that the operator computes: it runs again, on ones and without a drive."""
-    silent = [torch.zeros_like(x) if at == value else x for at, x in enumerate(tensors)]
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        whole = run(*silent, torch.ones_like(S), *options)[1]
-        return whole, run(*tensors, S, *options)[1]
-
-    return _DIAGONAL, through
-
-
-def _rewritten(run: Callable[..., Any], *tensors: Any, value: int, options: Any) -> _Summary:
-    """Of a Λ that rewrites keys: what becomes of each of their unit vectors, beside b̄."""
-    *before, v = tensors[: value + 1]
-    after = tensors[value + 1 :]
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        n, p = S.shape[-2:]
-        units = torch.eye(n, dtype=S.dtype, device=S.device).expand(*S.shape[:-1], n)
-        last = run(*before, F.pad(v, (0, n)), *after, torch.cat((S, units), -1), *options)[1]
-        return last[..., p:], last[..., :p]
-
-    return _KEYS, through
-
-
-def _convolved(
-    run: Callable[..., Any], *tensors: Any, lengths: Tensor | None, modes: Any, options: Any
-) -> _Summary:
-    """Of a diagonal Λ that is the same at every token: a power of it."""
-    q, k, v, g = tensors
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        if lengths is None:
-            count = torch.tensor(v.shape[1], device=v.device)
-            return _power(g, count), run(*tensors, S, *options)[1]
-        last = _stopped(run, q, k, v, g, S, lengths, options[1], modes)
-        return _power(g, lengths[:, None, None]), last
-
-    return _DIAGONAL, through
-
-
-def _mixed(
-    run: Callable[..., Any], *tensors: Any, lengths: Tensor | None, modes: Any, options: Any
-) -> _Summary:
-    """Of a full Λ that is the same at every token: a power of it."""
-    v, a = tensors[-2:]
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        if lengths is None:
-            return _dense_power(a, v.shape[1]), run(*tensors, S, *options)[1]
-        step = _double(a)
-        whole = _identities(step.expand(S.shape[0], *step.shape[1:]))
-        for bit in range(v.shape[1].bit_length()):
-            odd = ((lengths >> bit) & 1).bool()[:, None, None, None]
-            whole, step = torch.where(odd, step @ whole, whole), step @ step
-        last = _dense_stopped(run, (*tensors, S), lengths, options[1], modes)
-        return whole.to(a.dtype), last
-
-    return _FULL, through
-
-
-def _largest(
-    run: Callable[..., Any], weight: Tensor, decay: Tensor | None, counts: Tensor | None
-) -> _Summary:
-    """Of a running maximum: Λ̄ is the sum of the logarithms of decays."""
-    if counts is not None:
-        seen = counts.reshape(*counts.shape, *(1,) * (weight.ndim - 2))
-        weight = torch.where(seen, weight, _LARGEST.zero)
-        decay = None if decay is None else torch.where(seen, decay, 0)
-
-    def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        whole = torch.zeros_like(S) if decay is None else decay.sum(1)
-        return whole, run(weight, S, decay)[1]
-
-    return _LARGEST, through
 
 
 def _by_ranks(
