@@ -334,12 +334,14 @@ def test_it_is_said_where_a_definition_alone_is_replaced(verdict: Decide) -> Non
     assert isinstance(verdict(PUT, "equivalent twice when h == 3 and h == 2"), Unknown)
 
 
-def test_a_claim_on_a_long_chain_of_definitions_is_left_open(verdict: Decide) -> None:
+def test_a_claim_on_a_long_chain_of_definitions_is_true_or_left_open(verdict: Decide) -> None:
     chain = "; ".join(f"a{k + 1} = (a{k} * z) / (1 + x * x)" for k in range(200))
     mixer = PUT.replace("y = x * u", f"a0 = x; {chain}; y = u + a200")
     mixer = mixer[: mixer.index("mixer made")]
     found = verdict(mixer, "equivalent once when x * z == 0")
-    assert isinstance(found, Unknown) and "too deeply" in found.obstacle
+    # Each link is 0, so the claim is true. How deep a chain is followed depends on how deep the
+    # caller is, and on what SymPy remembers.
+    assert isinstance(found, Proved) or "too deeply" in getattr(found, "obstacle", "")
     # A point at which the chain is not 0 may be executed all the same.
     assert isinstance(verdict(mixer, "equivalent once"), Unknown | Refuted)
 
