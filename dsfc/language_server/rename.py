@@ -6,6 +6,7 @@ of the text. What cannot be done everywhere is refused, with the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from dsfc.language_server.references import family, heirs, mentions, texts_besid
 from dsfc.mixer.reserved_names import FORMS, OUTPUT
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
-from dsfc.syntax.grammar import reserved
+from dsfc.syntax.grammar import terminals
 from dsfc.syntax.letters import fold, is_legal
 from dsfc.syntax.lex import KEYWORDS
 from dsfc.syntax.parse import parse
@@ -101,9 +102,10 @@ def _check_unit(document: Document, occurrence: Occurrence) -> None:
 
 
 def _check_word(name: str, document: Document) -> None:
-    words = {word for kind in KEYWORDS for word in reserved(kind)}
+    # A word that is reserved only before another one, such as `layer`, is a name all the same.
+    is_word = any(re.fullmatch(terminals()[kind], fold(name)) for kind in KEYWORDS)
     known = {*SPELLINGS, *FORMS, *DISTRIBUTIONS, TIME, FIRST, OUTPUT}
-    if fold(name) in words | known:
+    if is_word or fold(name) in known:
         raise Refused(f"`{name}` is a word of the language")
     if not name or not all(map(is_legal, name)) or name[0] == "_" or name[0].isdigit():
         raise Refused(f"`{name}` is no name: a letter, then letters, digits and _")

@@ -179,7 +179,7 @@ class Builder:
         said: dict[str, str] = {}
         words: list[Token] = []
         for part in _trees(tree):
-            name, value = (_token(kid) for kid in part.children)
+            name, value = _tokens(part, "NAME")
             words += [name, value]
             known = PARTS.get(str(name), ())
             if str(name) not in PARTS:
@@ -197,8 +197,7 @@ class Builder:
         parts = LayerParts(
             None if norm is None else Norm(norm), None if gate is None else Gate(gate)
         )
-        named = tuple(self._token_span(word) for word in words if word.type == "NAME")
-        return ast.Layer(parts, named, self._span(tree))
+        return ast.Layer(parts, tuple(map(self._token_span, words)), self._span(tree))
 
     def _bad_paper(self, token: Token, problem: str, near: str | None = None) -> None:
         span = self._token_span(token)

@@ -48,6 +48,11 @@ def test_a_name_is_renamed_in_base_and_override_and_nowhere_else(folder: Path) -
     assert renamed(base, BASE.index("g)"), "gate") == found
 
 
+def test_a_word_that_is_reserved_before_another_alone_is_a_name(folder: Path) -> None:
+    top = opened(folder / "top.dsf")
+    assert "layer = " in renamed(top, TOP.index("g ="), "layer")["top.dsf"]
+
+
 @pytest.mark.parametrize(
     "name", ["u", "d", "y", "i", "first", "exp", "sum", "param", "2a", "a b", "", "w" * 99]
 )

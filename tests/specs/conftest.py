@@ -27,8 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`name` is every spec that compiles, where a test does not say which."""
     marked = {arg for m in metafunc.definition.iter_markers("parametrize") for arg in _named(m)}
     if "name" in metafunc.fixturenames and "name" not in marked:
-        marks = {n: () if n in emitted.SOON else pytest.mark.ci for n in emitted.compiled()}
-        metafunc.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
+        metafunc.parametrize("name", emitted.soon(emitted.compiled()))
 
 
 def _named(mark: pytest.Mark) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -109,6 +110,19 @@ def compiled() -> tuple[str, ...]:
     """Names of the specs that compile: the promised ones, then all others."""
     others = {path.stem for path in SPECS.glob("*.dsf")} - {*PROMISED, *REFUSED}
     return (*PROMISED, *sorted(others))
+
+
+NEED_ALL_TOKENS = ("dlr_bidirectional",)
+"""What has no state between tokens: its outputs need those to come."""
+
+
+def soon(names: tuple[str, ...]) -> list[object]:
+    """The names as cases of a test: those of `SOON` are fast."""
+    return [pytest.param(n, marks=() if n in SOON else pytest.mark.ci) for n in names]
+
+
+def causal() -> tuple[str, ...]:
+    return tuple(name for name in compiled() if name not in NEED_ALL_TOKENS)
 
 
 WITHOUT_C = (

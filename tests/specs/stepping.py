@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 import torch
-from emitted import in_c
+from emitted import NEED_ALL_TOKENS, in_c
 from torch import Tensor
 
 from dsfc.validate.surface import Sample, surface
@@ -20,7 +20,7 @@ LENGTH = 5
 
 def with_steps() -> tuple[str, ...]:
     """Specs that have kernels in C, and whose outputs need no tokens to come."""
-    return tuple(n for n in in_c() if n != "dlr_bidirectional")
+    return tuple(n for n in in_c() if n not in NEED_ALL_TOKENS)
 
 
 def with_kernels(first: tuple[str, ...] = FIRST) -> list[object]:

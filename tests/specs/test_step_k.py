@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from emitted import causal, soon
 from stepping import off, same_parameters, sample_of, with_kernels
 from torch import Tensor
 
@@ -71,18 +72,13 @@ def goes_on(sample: Sample, found: Surface, state: Any, accepted: list[int], bar
         assert off([y[row]], [want]) < bar, (row, j)
 
 
-def causal(module: ModuleType) -> ModuleType:
-    if not getattr(module, "CAUSAL", True):
-        pytest.skip("an output needs all tokens to come")
-    return module
-
-
 # --- torch ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.share(2, ci=5)
+@pytest.mark.parametrize("name", soon(causal()))
 def test_k_tokens_are_k_steps(module: ModuleType) -> None:
-    found = surface(causal(module))
+    found = surface(module)
     with torch.no_grad():
         for count in (1, random.Random(found.mixer).randint(2, 6)):
             for dtype, bar in BARS.items():

@@ -181,7 +181,7 @@ class _Derivation:
             self._out += self._paper([symbol.name for symbol in rule.expansion])
             return
         if name == "part":
-            self._out += self._part([symbol.name for symbol in rule.expansion])
+            self._out += self._part()
             return
         for symbol in rule.expansion:
             if symbol.is_term:
@@ -205,7 +205,7 @@ class _Derivation:
             known |= {7: register, 8: value}
         return [(k, known[at] if at in known else self._spelled(k)) for at, k in enumerate(kinds)]
 
-    def _part(self, kinds: Sequence[str]) -> list[tuple[str, str]]:
+    def _part(self) -> list[tuple[str, str]]:
         """The tokens of the norm of a layer, or of the gate behind it."""
         if self._out[-1][0] == "COMMA":
             return [("NAME", "gate"), ("NAME", self._random.choice(("silu", "sigmoid")))]
