@@ -88,6 +88,7 @@ def test_a_mode_that_grows_has_no_response(at) -> None:
     assert found.exact is None and "grows" in found.why
 
 
+@pytest.mark.ci
 def test_an_analysis_says_why_there_is_no_response(at) -> None:
     said = {}
     for name in ("s6", "softmax", "short_convolution", "dlr_bidirectional", "lru"):

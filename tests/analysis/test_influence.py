@@ -36,6 +36,7 @@ def _by_differences(mixer, step: float = 1e-6) -> np.ndarray:
     return np.sqrt(squares)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["s6", "gla", "softmax", "normalized_attn"])
 def test_influence_is_that_of_differences(at, name: str) -> None:
     mixer = at(name, tokens=4, **({} if name == "s6" else {"d": 8, "h": 2}))

@@ -32,6 +32,7 @@ def test_parameters_and_tokens_may_be_given() -> None:
     assert shown.point.tokens == 3
 
 
+@pytest.mark.ci
 def test_pictures_are_inline() -> None:
     pytest.importorskip("matplotlib")
     gla = load("gla")

@@ -381,6 +381,7 @@ it.classify = evaluated
 """
 
 
+@pytest.mark.ci
 def test_what_is_planted_is_seen(watched: Watched) -> None:
     plants = [("python", program) for program in PLANTS.values()]
     _, seen = watched(*plants, ("python", BROKEN), ("show", *ONE))

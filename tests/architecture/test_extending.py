@@ -150,7 +150,7 @@ def naming(root: Path, kind: str, name: str) -> set[str]:
     }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", [c.name for c in ClassName])
 def test_a_class_is_named_in_three_files_at_most(name: str, root: Path) -> None:
     found = naming(root, "ClassName", name)
@@ -158,7 +158,7 @@ def test_a_class_is_named_in_three_files_at_most(name: str, root: Path) -> None:
     assert len(found) <= 3 and found <= {f"dsfc/{f}" for f in CLASSES}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", Form)
 def test_a_form_of_scan_is_named_where_the_table_says(form: Form, root: Path) -> None:
     places = {f"{folder}/{file}.py" for folder, files in FORMS.items() for file in files}

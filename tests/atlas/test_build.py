@@ -95,6 +95,7 @@ mixer again extends powers {
 """
 
 
+@pytest.mark.ci
 def test_what_is_equal_at_some_sizes_is_no_edge(chart: Chart) -> None:
     mixers = chart(SIZED)
     ((claim,),) = (m.claims for m in mixers if m.claims)
@@ -108,6 +109,7 @@ def test_what_is_equal_at_some_sizes_is_no_edge(chart: Chart) -> None:
     assert as_json(found)["pairs"][0]["sizes"] == {"h": 4}
 
 
+@pytest.mark.ci
 def test_ranges_that_one_mixer_alone_promises_are_conditions(chart: Chart) -> None:
     text = """
 mixer free { dims d
@@ -139,6 +141,7 @@ mixer scaled extends free {
     assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
 
 
+@pytest.mark.ci
 def test_parameters_of_one_name_may_have_other_values_in_a_case(chart: Chart) -> None:
     text = """
 mixer scaled { dims d
@@ -234,6 +237,7 @@ def test_a_second_run_asks_only_what_changed(chart: Chart, tmp_path: Path) -> No
     assert third.asked == [("plain", "summed"), ("summed", "doubled")]
 
 
+@pytest.mark.ci
 def test_a_spoiled_answer_is_none(chart: Chart, tmp_path: Path) -> None:
     store = Store(tmp_path / "kept")
     build(chart(FAMILY), store=store)
@@ -349,6 +353,7 @@ def test_an_interrupted_run_has_what_was_found(chart: Chart, tmp_path: Path) -> 
     assert len(counting.asked) == 2
 
 
+@pytest.mark.ci
 def test_families_are_by_verdict_and_size(chart: Chart) -> None:
     of = {(p.a, p.b, p.statement): p.family for p in build(chart(FAMILY)).pairs}
     assert of["plain", "summed", "EQ"] is Family.EQUAL

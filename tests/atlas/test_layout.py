@@ -54,6 +54,7 @@ def test_boxes_have_cells_of_their_own_in_the_band_of_their_class() -> None:
     assert layout(atlas("a b c d e f g h", equal("f", "b", "c == 1"), case("a", "e"))) == at
 
 
+@pytest.mark.ci
 def test_a_picture_has_every_mixer_and_both_palettes() -> None:
     pytest.importorskip("matplotlib")
     from dsfc.atlas.picture import draw
@@ -74,6 +75,7 @@ def test_a_picture_has_every_mixer_and_both_palettes() -> None:
     assert text.count("prefers-color-scheme:dark") == 1 and "var(--c0)" in text
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("pairs", [0, 12, 40])
 def test_texts_and_numbers_do_not_overlap(pairs: int) -> None:
     pytest.importorskip("matplotlib")

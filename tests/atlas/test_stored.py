@@ -52,6 +52,7 @@ def shipped() -> Iterator[Compilation]:
         yield from map(text.compilation, text.mixers)
 
 
+@pytest.mark.ci
 def test_it_is_of_the_specs_as_they_are() -> None:
     mixers = {c.name: c for c in shipped()}
     of = {n.name: n.text for n in stored().nodes}

@@ -56,6 +56,7 @@ def by_kernels(it: Compilation, covered: Coverage, call: Call) -> set[str]:
 # --- what the table says --------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_what_torch_runs_has_a_reason_and_what_kernels_run_has_none(backend: str) -> None:
     for name in compiled():
@@ -92,7 +93,7 @@ def test_all_has_what_both_targets_have() -> None:
 # --- what modules, commands and pages say ---------------------------------------------------------
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(4, ci=2)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_the_text_of_a_module_starts_the_kernels_of_the_table(name: str, backend: str) -> None:
@@ -117,7 +118,7 @@ def explained(text: str) -> str:
     return "\n".join(x for x in literals if isinstance(x, str))
 
 
-@pytest.mark.share(4, ci=5)
+@pytest.mark.share(12, ci=5)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
@@ -131,7 +132,7 @@ def said_of(reason: Reason) -> str:
     return f"no kernel for {', '.join(reason.scans)}: {reason.why}" if reason.scans else reason.why
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("backend", ["torch", "c", "triton", "all"])
 def test_compile_names_the_scans_without_kernels_and_why(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emitted, "MODULES", tmp_path)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_row_runs_its_module_or_says_why_it_cannot(row: Row) -> None:
     try:

@@ -12,6 +12,7 @@ from benchmarks import memory
 SIZE = 64 * 2**20
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="counted by Linux")
 def test_the_peak_remembers_what_was_freed_until_it_is_reset() -> None:
     memory.reset_peak()

@@ -24,6 +24,7 @@ from dsfc.trusted.entries import Obstacle
 RATIO = st.fractions(0, Fraction(3, 2), max_denominator=50)
 
 
+@pytest.mark.ci
 @given(st.fractions(0, 10**30, max_denominator=10**60))
 def test_rounding_goes_upward_and_not_far(x: Fraction) -> None:
     assert x <= up(x) <= x * (1 + Fraction(1, 2**90))

@@ -132,7 +132,7 @@ def compared(system: System, seed: int, tokens: int = 3) -> bool:
     return True
 
 
-@pytest.mark.share(11)
+@pytest.mark.share(33)
 @pytest.mark.parametrize("name", MUTATED)
 def test_a_mutation_is_never_farther_away_than_its_bound(system, name: str) -> None:
     for seed in range(4):

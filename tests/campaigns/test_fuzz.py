@@ -23,6 +23,7 @@ def broken(found: list[Ran]) -> list[str]:
     return [f"seed {it.seed}, {it.kind}: {it.outcome}: {it.where}" for it in found if it.broken]
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(100_000)
 def test_every_input_is_taken_or_refused_as_is_promised(tier: str) -> None:
     """The same inputs in every run of the fast tier, fresh ones in the others."""
@@ -33,6 +34,7 @@ def test_every_input_is_taken_or_refused_as_is_promised(tier: str) -> None:
     assert Counter(it.outcome for it in found)["refused"] > len(found) // 2
 
 
+@pytest.mark.ci
 def test_a_seed_gives_one_input_and_seeds_give_all_kinds() -> None:
     drawn = [one(seed) for seed in range(1000)]
     assert {kind for kind, _ in drawn} == set(KINDS) and len({data for _, data in drawn}) > 800

@@ -45,7 +45,7 @@ WHATS = ("productions", "mixer kinds", "system kinds", "plan kinds")
 COMPILED = sorted(p.stem for p in SPECS.glob("*.dsf") if p.stem not in REFUSED)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(28)
 @pytest.mark.parametrize("seed", [*range(FAST), *ONCE])
 def test_the_module_of_a_random_mixer_is_the_literal_loop(seed: int, tmp_path: Path) -> None:
     out = beside(random_mixer(seed), seed, f"random_{seed}", tmp_path)
@@ -95,7 +95,7 @@ def test_a_fresh_mixer_that_fails_is_kept_and_its_seed_is_told(
     assert kept.read_text("utf-8").count("\n") <= 6
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.dsf")), ids=lambda p: p.stem)
 def test_what_failed_once_agrees_now(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -105,6 +105,7 @@ def test_what_failed_once_agrees_now(path: Path, tmp_path: Path) -> None:
         assert out.kind in ("agrees", "refused"), out
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.ci] * bool(k % 5)) for k, n in enumerate(COMPILED)],
@@ -139,6 +140,7 @@ def test_random_mixers_are_well_typed() -> None:
         dsfc.mixer.resolve(spec, f"random_{seed}", dsfc.mixer.Library())
 
 
+@pytest.mark.ci
 def test_a_wrong_module_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop judges: where it means another mixer, they disagree."""
     text = "mixer m {\n dims d = 2\n input u : d\n state s : d\n s = 1/2 * s[i-1] + u\n y = s\n}\n"
@@ -184,6 +186,7 @@ def test_a_wide_entry_may_be_off_by_what_rounding_moves_but_never_by_a_jump() ->
                 judge.agree(got, want, torch.float64)
 
 
+@pytest.mark.ci
 def test_a_gradient_that_cancels_unevenly_agrees(tmp_path: Path) -> None:
     """The norm of one number hands back a difference of equal terms, each beyond 1e4."""
     text = random_mixer(267363169)
@@ -267,6 +270,7 @@ def test_seeds_that_were_run_are_not_added() -> None:
             merged(run, _share(seed, Outcome("agrees"), Outcome("agrees")))
 
 
+@pytest.mark.ci
 def test_what_is_reached_is_among_what_there_may_be(tmp_path: Path) -> None:
     for seed in range(4):
         for what, counts in covers(random_mixer(seed), f"random_{seed}", tmp_path).items():
@@ -276,6 +280,7 @@ def test_what_is_reached_is_among_what_there_may_be(tmp_path: Path) -> None:
     assert set(UNREACHABLE) <= {n for what in WHATS for n in possible(what)}
 
 
+@pytest.mark.ci
 def test_random_mixers_cover_the_grammar(tmp_path: Path) -> None:
     reached: set[str] = set()
     for seed in range(15):

@@ -32,6 +32,7 @@ def drawn() -> tuple[str, ...]:
     return _drawn()
 
 
+@pytest.mark.ci
 def test_charts_are_well_formed_and_load_nothing(drawn) -> None:
     for svg in drawn:
         root = ET.fromstring(svg)
@@ -50,6 +51,7 @@ def test_charts_of_a_page_share_no_identifier(drawn) -> None:
         assert set(used) <= set(own)
 
 
+@pytest.mark.ci
 def test_equal_values_give_equal_charts(drawn) -> None:
     assert drawn == _drawn()
 
@@ -59,6 +61,7 @@ def test_a_label_is_text() -> None:
     assert ET.fromstring(svg).get("aria-label") == '<script> & "λ"'
 
 
+@pytest.mark.ci
 def test_values_without_a_spread_have_a_linear_axis() -> None:
     x = np.arange(3.0)
     flat = lines([Line(x, 1 + x / 10)], "x", "y", "flat", (False, True))

@@ -53,7 +53,7 @@ GATES = [
 ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("gate", "claim", "kind", "reason"), GATES)
 def test_gates(verdict: Decide, gate: str, claim: str, kind: str, reason: str) -> None:
     found = verdict(GATED % gate, claim)
@@ -196,6 +196,7 @@ FLOWS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("axes", "real", "sign", "right", "step", "kind"), FLOWS)
 def test_bilinear_flows(
     verdict: Decide, axes: str, real: str, sign: str, right: str, step: str, kind: str
@@ -255,6 +256,7 @@ mixer ratio extends qkv {
 """
 
 
+@pytest.mark.ci
 def test_a_ratio_of_states_has_a_certificate(verdict: Decide) -> None:
     found = verdict(RATIO % "g", "row_stochastic")
     assert isinstance(found, Proved), found
@@ -357,6 +359,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("claim", "declared", "kind"), VALUES)
 def test_what_has_no_value_is_equal_to_nothing(
     verdict: Decide, claim: str, declared: str, kind: str
@@ -444,7 +447,7 @@ SAME = [
 ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("claim", "kind"), SAME)
 def test_conditions(verdict: Decide, claim: str, kind: str) -> None:
     found = verdict(PAIR, claim)
@@ -470,7 +473,7 @@ mixer token extends qkv {
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("mixer", "claim", "kind"),
     [
@@ -508,7 +511,7 @@ mixer given extends qkv {
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("claim", "kind"),
     [
@@ -602,6 +605,7 @@ mixer product { dims d
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("claim", "kind"),
     [

@@ -21,7 +21,7 @@ NAMES = sorted(
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_claims_of_shipped_specs_are_proved(name: str) -> None:
     text = read(name)
@@ -40,7 +40,7 @@ UNBOUNDED = ("linear_rnn", "rwkv7")
 SLOW = ("rwkv7",)  # points at which it grows are looked for
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.ci] * (n in SLOW)) for n in NAMES]
 )

@@ -39,6 +39,7 @@ def test_lines_without_a_verdict_are_as_they_are(line: str) -> None:
     assert coloured(line) == line
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("args", "colour"),
     [(["check", "linear_attn"], GREEN), (["equiv", "linear_attn", "linear_attn"], GREEN)],

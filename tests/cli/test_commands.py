@@ -206,6 +206,7 @@ def test_explain_prints_a_page(run: Callable, code: str) -> None:
     assert result.exit_code == 0 and result.output.startswith("E-SYNTAX: ")
 
 
+@pytest.mark.ci
 def test_pipes_get_no_colours(start: Callable) -> None:
     done = start("check", "lstm")
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
@@ -236,11 +237,13 @@ def test_terminals_get_colours_unless_told_not_to(no_color: str, coloured: bool)
     assert (b"\x1b[" in b"".join(out)) is coloured
 
 
+@pytest.mark.ci
 def test_a_terminal_without_greek_loses_nothing(start: Callable) -> None:
     done = start("show", "normalized_attn", "--form", "index", PYTHONIOENCODING="latin-1")
     assert done.returncode == 0 and "log \\u03bb" in done.stdout
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     import subprocess
@@ -252,6 +255,7 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     assert done.stdout == "{" and "error" not in done.stderr
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "stage", ["time.sleep(30)", "any(False for _ in iter(int, 1))"], ids=["wait", "work"]
 )
@@ -274,6 +278,7 @@ def test_a_run_that_takes_too_long_ends_with_a_diagnostic(
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_a_terminal_is_told_what_takes_long(folder: Path, spec: Callable) -> None:
     import os
@@ -301,6 +306,7 @@ def test_a_terminal_is_told_what_takes_long(folder: Path, spec: Callable) -> Non
     assert shown.startswith(b"running\n  one fixed decay")
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no bound on memory there")
 def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
     start: Callable, spec: Callable
@@ -338,6 +344,7 @@ def test_a_process_that_is_not_ours_is_not_ended(
     assert seen == [(before, False)]
 
 
+@pytest.mark.ci
 def test_where_no_thread_starts_commands_run_unwatched(start: Callable) -> None:
     """As Python in a browser, which has none."""
     done = start(

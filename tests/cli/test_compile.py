@@ -59,6 +59,7 @@ def test_to_standard_output(run: Callable, folder: Path) -> None:
     assert result.output == (folder / "s6.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_scans_without_kernels_are_named(run: Callable, folder: Path, backend: str) -> None:
     result = run("compile", "linear_rnn", "--backend", backend)

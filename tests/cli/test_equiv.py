@@ -57,6 +57,7 @@ mixer b {{ dims heads h = {heads}, d, n = d / h
 """
 
 
+@pytest.mark.ci
 def test_a_proof_at_some_sizes_has_an_exit_code_of_its_own(
     run: Callable, spec: Callable, folder: Path
 ) -> None:
@@ -324,6 +325,7 @@ def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Pa
     assert same.exit_code == 0 and "SUB" not in same.output
 
 
+@pytest.mark.ci
 def test_a_refutation_is_a_program(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(TWO.replace("{drive}", "g * u"))
     assert run("equiv", f"{path}:a", f"{path}:b", "--replay", "replay.py").exit_code == 4

@@ -28,6 +28,7 @@ def test_a_folder_is_written_and_named(run: Callable, folder: Path) -> None:
     assert json.loads((folder / "it" / "config.json").read_text())["hidden_size"] == 32
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -21,6 +21,7 @@ def test_every_starter_is_a_form(root: Path) -> None:
     assert {f.stem for f in (root / "dsfc" / "starters").glob("*.dsf")} == set(FORMS)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_starter_compiles_as_it_is(run: Callable, folder: Path, form: str) -> None:
     made = run("new", "fresh", "--form", form)

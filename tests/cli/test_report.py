@@ -56,6 +56,7 @@ def test_data_of_other_sizes_than_those_given_are_refused(run) -> None:
     assert result.exit_code == 1 and "the data have d = 8, and d = 16 was given" in result.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "missing", ["matplotlib", pytest.param("latex2mathml", marks=pytest.mark.ci)]
 )

@@ -84,7 +84,7 @@ def refused(result: Result) -> None:
     assert lines[0].startswith(coded) if result.exit_code == 1 else lines[0].startswith("error: ")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("kind", ["pipe", "directory", "loop", "/dev/zero"])
 @pytest.mark.parametrize("command", READERS)
 def test_only_regular_files_are_read(
@@ -108,7 +108,7 @@ def test_a_base_that_is_a_pipe_is_not_waited_for(
     assert refused_base.exit_code == 1 and "E-BASE" in refused_base.output
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("where", IMPOSSIBLE)
 @pytest.mark.parametrize("command", WRITERS)
 def test_a_file_that_cannot_be_written_is_told_in_a_line(

@@ -56,7 +56,7 @@ print("\\n" + json.dumps([code, sorted({m.split(".")[0] for m in sys.modules})])
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     "args, without",
     [

@@ -87,7 +87,7 @@ def test_a_system_is_as_written_down(table: str, title: str) -> None:
     assert lowered(DERIVED[table][title]) == golden(table)[title]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(
     ("table", "title"), [c for c in CASES if c.values[0] not in ("forms", "states")]
 )

@@ -159,6 +159,7 @@ def test_no_evaluator_is_on_the_lists() -> None:
     assert not {"os", "sys", "subprocess", "importlib", "ctypes", "pickle", "builtins"} & IMPORTS
 
 
+@pytest.mark.ci
 @given(st.text())
 def test_any_text_in_a_docstring_is_harmless(text: str) -> None:
     audit(f"def f():\n    {'Says ' + text!r}\n")

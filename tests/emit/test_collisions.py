@@ -112,7 +112,7 @@ def test_no_name_of_a_spec_meets_one_of_the_module(tmp_path: Path, role: str, ev
     assert wrong == []
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("role", ROLES)
 def test_names_like_the_mixer_its_class_and_its_operators(tmp_path: Path, role: str) -> None:
     want = results(build(tmp_path, "plain"))

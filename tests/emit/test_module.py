@@ -263,6 +263,7 @@ def test_no_text_of_a_spec_reaches_an_evaluator(tmp_path: Path) -> None:
     assert_only_docstrings_hold(text, ("__import__", "{{", "{%", "{x!r}"))
 
 
+@pytest.mark.ci
 def test_the_watch_sees_an_evaluator(tmp_path: Path) -> None:
     spec = tmp_path / "canary_file.dsf"
     spec.write_text(CANARIES, encoding="utf-8")

@@ -81,6 +81,7 @@ def test_the_kernel_and_the_scale_are_exact(task: ModuleType, name: str) -> None
     torch.testing.assert_close(made, y)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["shift", "cumsum"])
 def test_the_fit_finds_the_exact_kernel(task: ModuleType, name: str) -> None:
     x, y = drawn(task, name, 32, 20_000)

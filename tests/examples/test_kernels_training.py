@@ -106,6 +106,7 @@ def test_the_report_says_what_is_in_the_record(
     assert "9 runs of 12 steps in 2 s" in table
 
 
+@pytest.mark.ci
 def test_pictures_are_drawn(
     kernels: Callable[[str], ModuleType], results: list[Any], tmp_path: Path
 ) -> None:

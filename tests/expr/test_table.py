@@ -56,6 +56,7 @@ def test_complex_values_agree_and_have_the_stated_field(row):
     assert np.iscomplexobj(want) == (row.fields.result(False) is Field.COMPLEX)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "row",
     [r for r in ROWS if r.arity and r.fields.result(True) is Field.REAL],

@@ -59,7 +59,7 @@ def test_shipped_plans_keep_their_values(name: str, shipped: Callable[[str], Com
     agrees(shipped(name))
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("name", COMPILED)
 def test_unusual_plans_keep_their_values(
     name: str, load: Callable[[str, str], Compilation]

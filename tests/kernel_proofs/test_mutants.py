@@ -77,6 +77,7 @@ def test_no_wrong_kernel_of_a_scan_without_keys_is_proved() -> None:
     assert said[Status.REFUTED] == said.total() == 41
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mixer", ["retnet", "gla", "deltanet"])
 def test_a_few_wrong_kernels_of_chunks_are_not_proved(mixer: str) -> None:
     said = campaign(*in_chunks(mixer, 4), forwards(4), step=17)

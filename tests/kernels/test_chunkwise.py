@@ -38,6 +38,7 @@ def test_every_form_has_chunks(spec: str) -> None:
     assert (scan.decay is None) == (spec in UNDECAYED)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("strong", [False, True], ids=["mild", "strong"])
 @pytest.mark.parametrize("more", [(0, 0), (0, 1), (1, -1), (1, 0), (1, 1), (2, 3)])
 @pytest.mark.parametrize("spec", FORMS)
@@ -56,6 +57,7 @@ def test_chunks_without_a_decay_are_the_loop(spec: str, tokens: int) -> None:
     check(spec, sizes_of(scan, tokens), strong=False)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("keys", [1, 3, 5])
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize("spec", FORMS)
@@ -64,6 +66,7 @@ def test_any_number_of_keys_and_channels_will_do(spec: str, keys: int, channels:
     check(spec, sizes_of(scan, 7, keys, channels), strong=True)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("span", [1, 2])
 @pytest.mark.parametrize("spec", FORMS)
 def test_gradients_do_not_depend_on_how_many_states_are_kept(spec: str, span: int) -> None:

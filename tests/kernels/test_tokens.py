@@ -109,6 +109,7 @@ def s6_loop(
 LOOPS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"qlstm": elementwise, "s6": s6_loop}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("spec", LOOPS)
@@ -165,6 +166,7 @@ def parts(x: Tensor) -> Array:
     return both
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_states_after_all_tokens_are_the_last_ones_of_fewer(spec: str, decay: str) -> None:
@@ -211,6 +213,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleTy
     return imported
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("length", [1, 7])
 @pytest.mark.parametrize("spec", SPECS)

@@ -20,6 +20,7 @@ def units(text: str) -> list:
     return [unit for piece in pieces(source, DEFAULT_LIMITS) for unit in piece.spec.units]
 
 
+@pytest.mark.ci
 def test_the_pieces_of_a_text_without_mistakes_are_its_tree() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in SPECS)
     source = Source("<text>", text)
@@ -31,6 +32,7 @@ def test_the_pieces_of_a_text_without_mistakes_are_its_tree() -> None:
             assert piece.place(source, own.span) == there.span
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("path", SPECS[::6], ids=lambda it: it.stem)
 def test_a_line_with_a_mistake_takes_at_most_one_item_more(path: Path) -> None:
     """Each line of a body in turn loses its second half and gets a bracket."""

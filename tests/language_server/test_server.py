@@ -106,6 +106,7 @@ def words(data: list[int], text: str, legend: dict[str, list[str]]) -> dict[str,
     return found
 
 
+@pytest.mark.ci
 def test_what_an_editor_shows_of_a_text_without_mistakes_and_with(
     editor: Editor, tmp_path: Path
 ) -> None:
@@ -200,6 +201,7 @@ ODD = ({"line": 2**31 - 1, "character": 0}, {"line": 0, "character": 2**31 - 1})
 """Positions that the protocol allows, outside of any text."""
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(40)
 def test_malformed_positions_are_answered(editor: Editor, opened: str) -> None:
     here: dict[str, Any] = {"textDocument": {"uri": opened}, "newName": "other"}
@@ -218,6 +220,7 @@ def test_malformed_positions_are_answered(editor: Editor, opened: str) -> None:
     assert editor.end() == 0
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(40)
 def test_malformed_requests_are_answered(editor: Editor, opened: str) -> None:
     whole = {"start": {"line": 0, "character": 0}, "end": {"line": -5, "character": 0}}
@@ -245,6 +248,7 @@ def test_malformed_requests_are_answered(editor: Editor, opened: str) -> None:
     assert editor.end() == 0
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(40)
 def test_a_message_that_is_too_long_is_skipped(editor: Editor, opened: str) -> None:
     long = 20 * 1024**2
@@ -256,6 +260,7 @@ def test_a_message_that_is_too_long_is_skipped(editor: Editor, opened: str) -> N
     assert editor.end() == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.timeout(40)
 @pytest.mark.parametrize("length", [10**12, 10**30])
 def test_a_length_that_is_never_sent_ends_no_server(editor: Editor, length: int) -> None:

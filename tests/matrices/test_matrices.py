@@ -184,7 +184,7 @@ def system_output(m, i):
     return list(m.explicit(bridge.matrix([entries], len(entries)), LENGTH))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("gauge", ["lowered", pytest.param("paper", marks=pytest.mark.ci)])
 @pytest.mark.parametrize(
     "name", [n for n in FINITE if n != "gsa"]
@@ -315,7 +315,7 @@ class Dense:
         return sum(self.kron(k) for k in o)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
 @pytest.mark.parametrize("name", FINITE)
 def test_the_kronecker_form_written_out_is_the_explicit_one(derived, name, gauge):

@@ -60,7 +60,7 @@ def numbers(m, value, run, inputs, params):
     return np.array(value.xreplace(known).evalf().tolist(), dtype=float)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
 @pytest.mark.parametrize(
     "name", ["normalized", "ratio", "delta", "before", "both_ways", "dense", "coupled"]

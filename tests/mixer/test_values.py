@@ -131,6 +131,7 @@ def damaged(text: str, words: dict[str, list[str]], source: random.Random) -> st
     return text
 
 
+@pytest.mark.ci
 def test_damaged_specs_give_a_mixer_or_diagnostics(tier: str) -> None:
     texts = [read_source(path).text for path in sorted(SPECS.glob("*.dsf"))]
     words: dict[str, list[str]] = {}
@@ -169,6 +170,7 @@ BIG = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("items", BIG)
 def test_large_specs_end(items: str) -> None:
     source = Source("<large>", f"mixer m {{\ndims d\ninput u : d\n{items}\n}}")

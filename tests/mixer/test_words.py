@@ -36,7 +36,7 @@ def test_an_example_has_the_word_and_the_page_is_there(name: str, root: Path) ->
     assert word.meaning and (root / "docs" / f"{word.page}.md").is_file()
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", WORDS)
 def test_an_example_compiles_and_its_claims_are_proved(name: str, tmp_path: Path) -> None:
     file = tmp_path / "example.dsf"

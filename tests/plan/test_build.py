@@ -26,6 +26,7 @@ def test_every_shipped_spec_is_listed(shipped) -> None:
     assert {*PLANNED, *REFUSED, *NO_SYSTEM} == {*shipped_names()} - modifiers
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", PLANNED)
 def test_what_is_planned(name: str, shipped) -> None:
     spec = shipped(name)
@@ -240,6 +241,7 @@ def test_other_low_rank_parts_run_token_by_token(update: str, why: str, load) ->
 # --- long chains ----------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("link", ["tanh({0}) + u", "1/2 * {0}[i-1] + u"])
 def test_definitions_stand_in_chains_of_any_length(link: str, load) -> None:
     lines = [f"x{k} = {link.format(f'x{k - 1}')}" for k in range(1, 301)]

@@ -88,6 +88,7 @@ def test_c_the_layers_of_the_paper_agree_on_a_fixed_sequence_alone() -> None:
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "gate, sequence, fixed",
     [
@@ -154,6 +155,7 @@ def test_g_attention_divided_by_its_own_scores_keeps_ones_and_s6_does_not(
     assert isinstance(equivalent(system(FILE, "s6_of_ones"), system(FILE, "one")), Refuted)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "attention", ["softmax", pytest.param("linear_attn", marks=pytest.mark.ci)]
 )

@@ -30,7 +30,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("file, a, b", PAIRS)
 def test_a_pair_that_is_equal_under_conditions(system: Callable, file: str, a: str, b: str) -> None:
     verdict = equivalent(system(file, a), system(file, b), conditions=True)
@@ -138,7 +138,7 @@ def test_a_value_inside_is_said_where_the_second_can_have_it(
     assert ConditionText(claim, state(claim, False)).inside() == (("al",), where)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "file, a, b, found",
     [

@@ -49,7 +49,7 @@ def pairs(later: pytest.MarkDecorator) -> list:
     ]
 
 
-@pytest.mark.share(8, ci=4)
+@pytest.mark.share(32, ci=4)
 @pytest.mark.parametrize("file, a, b, equal", pairs(pytest.mark.ci))
 def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: bool) -> None:
     verdict = equivalent(system(file, a), system(file, b))
@@ -151,6 +151,7 @@ mixer {name} extends qkv {{
     assert "gamma" not in dict(verdict.witness.values)
 
 
+@pytest.mark.ci
 def test_a_law_that_was_used_is_printed(system: Callable) -> None:
     verdict = equivalent(system("laws", "weights_plain"), system("laws", "weights_moved"))
     assert "exp in the second: argument moved by -1*w[0]" in report(verdict, "a", "b")

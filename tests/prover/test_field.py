@@ -18,6 +18,7 @@ SMALL = st.dictionaries(
 KINDS = pytest.mark.parametrize("kind", [FlintRing, SympyRing])
 
 
+@pytest.mark.share(2)
 @KINDS
 @given(TERMS, TERMS, TERMS)
 def test_laws(kind, a, b, c) -> None:

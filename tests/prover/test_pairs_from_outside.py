@@ -236,7 +236,7 @@ def test_there_are_sixty_pairs_of_all_kinds() -> None:
     assert len(PAIRS) + len(CASES) >= 60 and {p.truth for p in PAIRS} == set(Truth)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.a} = {pair.b}"[:60])
 def test_a_verdict_is_what_the_label_permits(pair: Pair) -> None:
     a, b = (mixer(pair.dims, pair.declared, text) for text in (pair.a, pair.b))
@@ -305,7 +305,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("pair", CASES, ids=lambda pair: pair.why)
 def test_a_case_is_one_at_the_declared_sizes(pair: Inside) -> None:
     a, b = (mixer(pair.dims, f"{pair.inputs}\n  {side[0]}", side[1]) for side in (pair.a, pair.b))

@@ -328,7 +328,7 @@ def number(v: tuple[int, int, int, int]) -> float:
     return v[0] / v[1]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_verdict_is_what_numpy_says(name: str) -> None:
     pair = PAIRS[name]

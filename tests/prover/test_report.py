@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
@@ -26,6 +28,7 @@ def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
     assert as_json(verdict)["verdict"] == "proved"
 
 
+@pytest.mark.ci
 def test_a_size_that_is_not_any_has_its_reason(system: Callable) -> None:
     pair = system("delta", "rule"), system("delta", "with_gram")
     verdict = equivalent(*pair, sizes={"n": 2})

@@ -35,7 +35,7 @@ MIXERS |= {"performer": ("m", "r")}
 """Names of the maximum and of the largest exponent in the form that is written out."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.ci) if n == "mlstm" else n for n in MIXERS]
 )
@@ -46,6 +46,7 @@ def test_states_over_any_exponential_give_the_same_outputs(
     assert isinstance(equivalent(plain, stored), Proved | AtSizes)
 
 
+@pytest.mark.ci
 def test_a_maximum_that_the_output_shows_is_equal_to_its_own_text_alone(system: Callable) -> None:
     one, turned = system("running_max", "maximum"), system("running_max", "maximum_turned")
     assert isinstance(equivalent(one, one), Proved)

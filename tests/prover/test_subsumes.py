@@ -37,7 +37,7 @@ def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in DENSE["no_case"]])  # fmt: skip
 def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _) -> None:
@@ -49,6 +49,7 @@ def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _
     assert "no sum of powers" in "".join(kinds_report(Kinds(found, found, found), "a", "b"))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in DENSE["case"][1:]])  # fmt: skip
 def test_what_is_a_sum_of_powers_is_a_case(system: Callable, a: str, b: str, _) -> None:
@@ -266,7 +267,7 @@ def slots_of(system: Callable, row: list[str], **options):
     return found, kind(found, ("alpha", "kappa"))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=[pytest.mark.full] * (row[0] == "convex"), id="-".join(row[:2]))

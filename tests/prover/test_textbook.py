@@ -224,7 +224,7 @@ def test_a_certificate_with_other_functions_is_rejected() -> None:
 STATE = "state h : d\n h = {} * h[i-1] + u\n y = h + {} * u"
 
 
-@pytest.mark.share(3)
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("first", "second"),
     [

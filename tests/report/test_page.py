@@ -134,6 +134,7 @@ def test_the_core_of_a_module_is_its_modes() -> None:
     assert core(text) == "# --- mode: a ---\ny\n"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("read", ["- b * s[i-1]", "- b * s"])
 def test_states_that_read_each_other_are_reported_with_one_spectrum(read: str) -> None:
     found = _written(

@@ -85,6 +85,7 @@ def test_a_spec_of_each_form_has_kernels() -> None:
     assert set(FORMS) <= set(in_c())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", forms())
 def test_a_module_holds_the_texts_that_the_target_prints(
     name: str, load_c: Callable[[str], ModuleType]
@@ -97,7 +98,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(5, ci=3)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:
@@ -107,7 +108,7 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     assert beside_c.module._NATIVE._functions, "no kernel ran"
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(2, ci=2)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
     if not getattr(beside_c.module, "CAUSAL", True):
@@ -120,6 +121,7 @@ def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
         agree(beside_c.ran(given, "auto", 4, start=True), want, EXACT, "from a state")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", forms())
 def test_without_a_compiler_torch_runs_and_says_why(
     name: str, load_c: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
@@ -133,6 +135,7 @@ def test_without_a_compiler_torch_runs_and_says_why(
     assert set(module._NATIVE._functions) == before
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", forms())
 def test_explain_names_the_kernels_of_a_cpu_and_of_no_other_device(
     name: str, load_c: Callable[[str], ModuleType]
@@ -143,7 +146,7 @@ def test_explain_names_the_kernels_of_a_cpu_and_of_no_other_device(
     assert "mode recurrent has no kernel in C" in layer.explain(u.shape[1], mode="recurrent")
 
 
-@pytest.mark.share(8, ci=4)
+@pytest.mark.share(16, ci=4)
 @pytest.mark.parametrize("name", FORMS)
 def test_bfloat16_is_as_near_as_in_torch(name: str, load_c: Callable[[str], ModuleType]) -> None:
     layer, u = layer_of(load_c(name))

@@ -15,6 +15,7 @@ FIRST = ("gla", "softmax", "lnssm", "short_convolution")
 """A finite state, a cache, a running maximum, earlier tokens."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("exact", [False, True], ids=["rounded", "exact"])
 @pytest.mark.parametrize("name", FIRST)
 def test_any_interleaving_is_the_whole_sequence(module: ModuleType, exact: bool) -> None:

@@ -316,6 +316,7 @@ def test_narrow_tokens_err_at_most_twice_as_much_as_torch(
     assert off(got, want) <= 2 * off(plain, want) + torch.finfo(dtype).eps
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["gla"])
 def test_with_gradients_torch_runs_the_tokens(
     name: str, load_target: Callable[..., ModuleType]

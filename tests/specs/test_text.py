@@ -89,7 +89,7 @@ def test_one_search_finds_the_normaliser() -> None:
     assert "eta = torch.exp(" in made.text  # once in the functional form, once in the reference
 
 
-@pytest.mark.share(4)
+@pytest.mark.ci
 def test_a_module_needs_torch_and_nothing_of_the_compiler(
     files: list[Path], load: Callable[[str], ModuleType]
 ) -> None:

@@ -192,7 +192,7 @@ def off(got: Tensor, want: Tensor) -> float:
     return (widened(got) - want).abs().max().item() / (scale or 1.0)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("inputs", INPUTS)
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", NAMES)
@@ -217,7 +217,7 @@ def test_every_mode_keeps_what_the_loop_keeps(
             assert off(got, truth[at]) <= allowed, f"{mode}, result {at}"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ROTATING)
 def test_phases_are_kept_over_long_sequences(name: str, load: Load) -> None:
     """The phase of λ^l grows with l: rounded in float32, it would be off by l/2 ulp of arg λ."""

@@ -46,6 +46,7 @@ def maximum(system: System) -> Stream:
     return found
 
 
+@pytest.mark.ci
 def test_those_without_a_bound_are_and_no_others() -> None:
     found = []
     for name in SPECS:

@@ -56,6 +56,7 @@ def held(text: str) -> str:
     return forms[0]
 
 
+@pytest.mark.ci
 def test_every_text_of_the_grammar_keeps_its_meaning(tier: str) -> None:
     drawn = Drawn()
     for seed in range(TEXTS[tier]):
@@ -93,6 +94,7 @@ def meanings(text: str) -> list[Any]:
     return found
 
 
+@pytest.mark.ci
 def test_every_random_mixer_stays_the_same_mixer(tier: str) -> None:
     for seed in range(MIXERS[tier]):
         text = random_mixer(seed)
@@ -103,7 +105,7 @@ def test_every_random_mixer_stays_the_same_mixer(tier: str) -> None:
         assert meanings(other) == meanings(form) == meaning, f"seed {seed}: {other!r}"
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", shipped_names())
 def test_every_shipped_spec_stays_the_same_mixer(name: str) -> None:
     text = (files("dsfc.specs") / f"{name}.dsf").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from lark import Lark
 
 from dsfc.syntax.grammar import grammar_text
@@ -23,6 +24,7 @@ def test_letters_of_the_grammar_are_those_of_the_table():
     assert {char for char in legal if not char.isascii()} == set(GREEK)
 
 
+@pytest.mark.ci
 def test_building_is_quick(ordinary):
     def built() -> float:
         start = time.process_time()

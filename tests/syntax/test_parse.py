@@ -335,6 +335,7 @@ class TestLimits:
         for limits in (Limits(tokens=8), Limits(bytes=len(text) - 1)):
             assert [it.code for it in problems(text, limits=limits)] == ["E-LIMIT"]
 
+    @pytest.mark.share(4)
     @pytest.mark.parametrize(
         "text",
         [

@@ -98,7 +98,7 @@ def changed_side(cells: tuple[str, ...]) -> tuple[str, ...]:
                  for c in cells)  # fmt: skip
 
 
-@pytest.mark.share(2, ci=2)
+@pytest.mark.share(6, ci=2)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> None:
     made = certificate(*pair)
@@ -121,7 +121,7 @@ def test_no_row_is_superfluous(certificate: Callable, pair) -> None:
     assert all(rejected(c) for c in kept)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(15)
 @pytest.mark.parametrize("file, a, b", DIFFERENT)
 @pytest.mark.parametrize("source", EQUAL)
 def test_no_forgery_for_a_false_claim(
@@ -473,6 +473,7 @@ def bad_witnesses(made: Certificate) -> Iterator[Certificate]:
         yield spoil(made, values=minus)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", DIFFERENT)
 def test_spoiled_witnesses(certificate: Callable, pair) -> None:
     for bad in bad_witnesses(certificate(*pair)):

@@ -83,7 +83,7 @@ def shipped_pairs() -> list:
     ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("a, b", shipped_pairs())
 def test_no_two_shipped_mixers_are_equal_by_hollow_systems(a: str, b: str) -> None:
     left, right = hollow(shipped(a)), hollow(shipped(b))
@@ -176,6 +176,7 @@ def test_every_rule_is_here() -> None:
     }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rule", BY_RULE, ids=lambda t: t.__name__)
 def test_every_rule_speaks_of_definitions(rule: type) -> None:
     made = BY_RULE[rule]()

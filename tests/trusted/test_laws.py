@@ -153,6 +153,7 @@ REASONS = {
 }  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_refusal_says_why(system: Callable, reason: str) -> None:
     name, relation = REASONS[reason]
@@ -225,7 +226,7 @@ def test_spoiled_relations(proved: Callable, pair) -> None:
         rejected(bad)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b", [("guarded", "guarded_by_one"), ("guarded", "guarded_half"),
                                   ("root_one_more", "root_one_more_exp")])  # fmt: skip
 def test_the_laws_of_a_true_pair_do_not_show_its_near_miss(

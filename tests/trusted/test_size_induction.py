@@ -158,7 +158,7 @@ def labelled(kind: str, first: int) -> list:
     ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b", labelled("all_sizes", 3))
 def test_what_is_equal_at_all_sizes_is_proved_of_all(system: Callable, a: str, b: str) -> None:
     verdict = equivalent(system("delta", a), system("delta", b))
@@ -188,6 +188,7 @@ def test_what_is_equal_at_one_size_is_proved_of_that(system: Callable) -> None:
     assert isinstance(close(state(replace(claim, sizes=small, every=()), False)), Differs)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "name", ["deltanet", *(pytest.param(n, marks=pytest.mark.ci) for n in SLOWER)]
 )

@@ -218,6 +218,7 @@ def value(t: tuple, at: dict[str, mpmath.mpf]) -> mpmath.mpf | None:
         return None
 
 
+@pytest.mark.ci
 def test_expressions_of_one_normal_form_have_one_value(tier: str) -> None:
     rng = random.Random(5)
     s = Symbols()

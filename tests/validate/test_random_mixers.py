@@ -48,6 +48,7 @@ def near(got: np.ndarray, want: np.ndarray) -> bool:
     return not got.size or np.abs(got - want).max() <= TOLERANCE * max(1.0, np.abs(want).max())
 
 
+@pytest.mark.share(2)
 def test_the_system_is_the_mixer_run_literally(seed: int) -> None:
     m = mixer(seed)
     system = system_of(m)

@@ -57,6 +57,7 @@ def wanted(name: str, x: np.ndarray) -> np.ndarray:
     return TABLE[name].value(x)
 
 
+@pytest.mark.share(4)
 @both
 @pytest.mark.parametrize("name", LARGEST)
 def test_functions_err_by_few_units_of_the_last_place(build: Build, name, is_double):
@@ -73,6 +74,7 @@ def test_functions_err_by_few_units_of_the_last_place(build: Build, name, is_dou
     np.testing.assert_array_equal(y[~finite], rounded[~finite])
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("name", ["silu", "gelu", "exprel_slope"])
 def test_products_with_rounded_factors_err_by_few_roundings_of_them(build: Build, name, is_double):

@@ -36,6 +36,7 @@ def sizes_of(kernel: Kernel) -> dict[str, int]:
     return {n: 3 for n in kernel.static} | SIZES | tokens
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("spec", FORMS)
 def test_another_order_of_statements_gives_the_same_numbers(spec: str) -> None:
     for kernel in kernels(spec):

@@ -93,6 +93,7 @@ def test_the_folder_is_its_owners_and_holds_no_drafts(folder: Path) -> None:
     assert sorted(p.suffix for p in folder.iterdir()) == [".sha256", ".so"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("damage", ["truncated", "changed", "no proof", "not text"])
 def test_a_damaged_library_is_compiled_anew(folder: Path, damage: str) -> None:
     assert start(fresh())
@@ -151,6 +152,7 @@ def test_nothing_is_compiled_or_started_where_the_environment_forbids_it(
     assert compilations(folder) == 0 and not folder.exists()
 
 
+@pytest.mark.ci
 def test_no_compiler_is_a_reason_and_no_error(tmp_path: Path) -> None:
     # In a process of its own, as a process looks for its compiler once.
     program = (

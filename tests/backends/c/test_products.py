@@ -66,6 +66,7 @@ def check(library, is_double, m, n, k, transposed, accumulate, terms=ALL_TERMS, 
 LAYOUTS = list(product((False, True), (False, True), (0, 1)))
 
 
+@pytest.mark.share(2)
 @both
 def test_products_of_all_small_sizes_are_right_and_write_nothing_else(build: Build, is_double):
     library = build(TEXT, is_double)
@@ -74,6 +75,7 @@ def test_products_of_all_small_sizes_are_right_and_write_nothing_else(build: Bui
         check(library, is_double, m, n, k, (left, right), accumulate)
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("sizes", [(1, 40, 33), (2, 65, 300), (23, 31, 257), (50, 50, 50),
                                    (64, 128, 128), (65, 63, 600), (7, 100, 256)])  # fmt: skip
@@ -83,6 +85,7 @@ def test_products_of_odd_sizes_are_right_in_every_layout(build: Build, is_double
         check(library, is_double, *sizes, (left, right), accumulate)
 
 
+@pytest.mark.share(3)
 @both
 @pytest.mark.parametrize("terms", [TERMS_UP_TO_ROW, TERMS_FROM_ROW, COLUMNS_UP_TO_ROW])
 def test_triangles_are_products_of_their_matrices(build: Build, is_double, terms):

@@ -23,7 +23,7 @@ def found(name: str, build) -> Surface:
     return surface(build(name, PAIRS[name]).module)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(15)
 @pytest.mark.parametrize("promise", SOON)
 @pytest.mark.parametrize("name", (*FEW, "pairs_of_one_value", "pairs_of_distances_alone"))
 def test_operators_keep_the_promises_of_operators(name: str, promise: str, found: Surface) -> None:
@@ -44,6 +44,7 @@ def test_operators_are_traced_compiled_and_exported(
     assert row.outcome is Outcome.KEPT, row.figure
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["sigmoid_attention", "pairs_of_one_value"])
 def test_one_graph_has_one_call_of_the_sum(name: str, found: Surface) -> None:
     layer = found.layer()

@@ -48,7 +48,7 @@ def module_of(size: str, build) -> ModuleType:
     return module
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_derived_size_is_a_whole_number(size: str, build) -> None:
     module = module_of(size, build)

@@ -52,7 +52,7 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
     return y if y.ndim > len(axes) else np.broadcast_to(y, (length, *y.shape))
 
 
-@pytest.mark.share(3, ci=8)
+@pytest.mark.share(12, ci=8)
 @pytest.mark.parametrize(
     "length", [LENGTH, *(pytest.param(n, marks=pytest.mark.ci) for n in (0, 1, 2))]
 )
@@ -71,7 +71,7 @@ def test_values_are_those_of_the_spec_run_literally(built, found: Surface, lengt
             )
 
 
-@pytest.mark.share(2, ci=4)
+@pytest.mark.share(8, ci=4)
 def test_gradients_are_those_of_the_definition(found: Surface) -> None:
     sample = found.sample(LENGTH, state=False)
     want = values.defined(found, sample)

@@ -84,7 +84,7 @@ def rejected(certificate: Certificate) -> str:
     return str(caught.value)
 
 
-@pytest.mark.share(2, ci=2)
+@pytest.mark.share(6, ci=2)
 @pytest.mark.parametrize("file, a, b", pairs("equal"))
 def test_equal_systems_are_accepted(system: Callable, file: str, a: str, b: str) -> None:
     claim = claim_of(system, file, a, b)

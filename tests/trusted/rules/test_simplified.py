@@ -147,6 +147,7 @@ def _tried(seed: int, file: Path) -> tuple[bool, int]:
     return True, held
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("start", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_what_is_left_is_equal_where_it_is_assumed(start: int, tmp_path: Path) -> None:
     count = 20 if start == 0 else 3000

@@ -137,6 +137,7 @@ def test_a_slot_has_one_value_after_the_same_last_tokens() -> None:
 # --- what is accepted and what is not -------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", [TAPS, RATIO, SLOTS, BOUNDS])
 def test_what_the_prover_shows_is_accepted(pair) -> None:
     c = made(*pair)
