@@ -93,7 +93,7 @@ def test_all_has_what_both_targets_have() -> None:
 # --- what modules, commands and pages say ---------------------------------------------------------
 
 
-@pytest.mark.share(4, ci=2)
+@pytest.mark.share(4, ci=4)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_the_text_of_a_module_starts_the_kernels_of_the_table(name: str, backend: str) -> None:
@@ -118,7 +118,7 @@ def explained(text: str) -> str:
     return "\n".join(x for x in literals if isinstance(x, str))
 
 
-@pytest.mark.share(12, ci=5)
+@pytest.mark.share(12, ci=10)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
@@ -230,8 +230,8 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.share(2, ci=10)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
-@pytest.mark.share(2, ci=5)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))
 def test_calls_start_the_kernels_of_the_table(

@@ -108,12 +108,14 @@ def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.share(1, ci=3)
 @THIRD
 def test_masked_tokens_are_not_there_and_packed_sequences_are_alone(found: Surface) -> None:
     rows.masks(found)
     rows.packs(found)
 
 
+@pytest.mark.share(1, ci=3)
 @THIRD
 def test_every_cut_and_every_step(found: Surface) -> None:
     values.segments(found)

@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(1, ci=8)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -192,7 +192,7 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_segments_of_time_make_no_difference(
     name: str,
@@ -313,7 +313,7 @@ def agree_with_the_loop_on_packs(found: Surface, how: str) -> None:
     agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=8)
 @pytest.mark.parametrize(
     "name",
     [
@@ -348,7 +348,7 @@ def late(name: str, dtype: torch.dtype) -> bool:
     return dtype is not torch.bfloat16 or name in COMPLEX or name not in FIRST
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -430,7 +430,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(1, ci=6)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])

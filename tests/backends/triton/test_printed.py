@@ -33,6 +33,7 @@ def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 def test_kernels_are_the_definition_from_a_state(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,6 +47,7 @@ def test_kernels_are_the_definition_from_a_state(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
 def test_masked_tokens_and_packs(
     module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch

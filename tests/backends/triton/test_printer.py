@@ -73,6 +73,8 @@ def agrees(kernel: Kernel, folder: Path, sizes: dict[str, int], strong: bool, **
 FORMS = ("gla", "gated_deltanet", "deltanet", "kda", "rwkv7")
 
 
+@pytest.mark.ci
+@pytest.mark.share(1, ci=7)
 @pytest.mark.parametrize("strong", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 17])
 @pytest.mark.parametrize("spec", FORMS)
@@ -86,6 +88,7 @@ def test_forward_chunks_are_those_of_the_ir(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=7)
 @pytest.mark.parametrize("strong", [False, True])
 @pytest.mark.parametrize("length", [0, 15, 33])
 @pytest.mark.parametrize("spec", FORMS)

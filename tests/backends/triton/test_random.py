@@ -45,6 +45,7 @@ def text_of(mixer: Mixer, folder: Path) -> str:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @FORM
 def test_text_is_formatted_and_gives_no_name_twice(
     form: str, tmp_path_factory: pytest.TempPathFactory
@@ -75,8 +76,9 @@ def formatted(path: Path) -> str:
 
 
 # What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @FORM
 def test_kernels_are_the_definition(form: str, build: Build) -> None:
     """In one call from a state, in two, and where tokens do not count."""
