@@ -124,11 +124,11 @@ class _Search:
 
     def _held(self, p: Element) -> list[int]:
         """The unknowns of a polynomial."""
-        powers = list(self.ring.terms(p))
-        return [k for k in self.unknowns if any(m[k] for m in powers)]
+        degrees = self.ring.degrees(p)
+        return [k for k in self.unknowns if degrees[k]]
 
     def _degree(self, p: Element, g: int) -> int:
-        return max((m[g] for m in self.ring.terms(p)), default=0)
+        return self.ring.degrees(p)[g]
 
     def _pivot(self, left: list[_Equation]) -> tuple[int, _Equation] | None:
         """An unknown, and the equation that takes it away."""
@@ -195,7 +195,7 @@ class _Search:
         for f in self.ring.factors(p):
             if not self._is_nonzero(f):
                 continue
-            while self.ring.terms(self.ring.gcd(p, f)) == self.ring.terms(f):
+            while self.ring.gcd(p, f) == f:
                 p, factor = self.ring.quotient(p, f), factor * f
         return _Equation(p, factor, e.cofactors)
 

@@ -204,7 +204,7 @@ def _in_general(
     verdict = _prove(start, entries=False)
     if isinstance(verdict, Proved):
         return verdict
-    if isinstance(verdict, AtSizes):
+    if isinstance(verdict, AtSizes) and tell is not unheard:  # points take long to execute
         tell(where_defined(verdict), "sizes beyond these")
     begins("longer sequences and larger sizes")
     late = _refute_further(claim, fixed_sizes, verdict)

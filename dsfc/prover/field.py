@@ -33,6 +33,9 @@ class Ring(Protocol):
     def length(self, p: Element) -> int:
         """Returns how many terms it has."""
 
+    def degrees(self, p: Element) -> Exponents:
+        """Returns the highest exponent of each name; 0 of all where p is 0."""
+
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor, its leading coefficient positive."""
 
@@ -69,6 +72,10 @@ class FlintRing:
     def length(self, p: Element) -> int:
         """Returns how many terms it has."""
         return len(p)
+
+    def degrees(self, p: Element) -> Exponents:
+        """Returns the highest exponent of each name."""
+        return tuple(map(int, p.degrees())) if p else (0,) * len(self.names)
 
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor."""
@@ -108,6 +115,10 @@ class SympyRing:
     def length(self, p: Element) -> int:
         """Returns how many terms it has."""
         return len(p)
+
+    def degrees(self, p: Element) -> Exponents:
+        """Returns the highest exponent of each name."""
+        return tuple(map(int, p.degrees())) if p else (0,) * len(self.names)
 
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor."""

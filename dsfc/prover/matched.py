@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from itertools import islice
+from itertools import count, islice
 from math import gcd, prod
 
 from dsfc.prover.condition_polynomials import condition, polynomial
@@ -56,8 +56,30 @@ ROW = re.compile(r"\[[\d,]*;[\d,]*\]")
 Function = tuple[str, Coefficient, Coefficient]
 
 
+class WrittenOut:
+    """Claims that were written out and solved: a longer search goes on where a shorter one ended.
+
+    Those with factors between states are asked about once, and are not kept.
+    """
+
+    def __init__(self) -> None:
+        """Starts with none."""
+        self._rounds: dict[Claim, _Round] = {}
+
+    def of(self, claim: Claim, scales: Values, scaled: bool) -> _Round:
+        """Returns both mixers of a claim with the values that it gives."""
+        if scaled:
+            return _Round(alpha_rename(claim), scales, scaled)
+        if claim not in self._rounds:
+            self._rounds[claim] = _Round(alpha_rename(claim), scales, scaled)
+        return self._rounds[claim]
+
+
 def matched(
-    claim: Claim, rounds: int = ROUNDS, scaled: tuple[bool, ...] = (False, True)
+    claim: Claim,
+    rounds: int = ROUNDS,
+    scaled: tuple[bool, ...] = (False, True),
+    known: WrittenOut | None = None,
 ) -> Iterator[Claim]:
     """Yields claims that a is a case of b, with conditions that match their tokens.
 
@@ -65,12 +87,15 @@ def matched(
         claim: without conditions.
         rounds: how often the two are written out.
         scaled: whether states of b may be those of a up to a factor, in turn.
+        known: what was written out before, None for nothing.
 
     Raises:
         Obstacle, TooLarge, ValueError: the claim cannot be written out.
     """
+    before = known or WrittenOut()
     for factors in scaled:
-        yield from islice(_matched(claim, {}, factors, 0, iter(range(rounds))), BRANCHES)
+        ways = _matched(claim, {}, factors, 0, iter(range(rounds)), before)
+        yield from islice(ways, BRANCHES)
 
 
 LONGEST = 300
@@ -78,11 +103,16 @@ LONGEST = 300
 
 
 def _matched(
-    claim: Claim, scales: Values, scaled: bool, depth: int, rounds: Iterator[int]
+    claim: Claim,
+    scales: Values,
+    scaled: bool,
+    depth: int,
+    rounds: Iterator[int],
+    known: WrittenOut,
 ) -> Iterator[Claim]:
     if next(rounds, None) is None:
         return
-    round_ = _Round(alpha_rename(claim), scales, scaled)
+    round_ = known.of(claim, scales, scaled)
     if not any(round_.equations):
         yield claim
         return
@@ -103,7 +133,7 @@ def _matched(
             functions += [f for f in round_.functions(value) if f not in functions]
         with suppress(Rejected, Obstacle, ZeroDivisionError):
             later = replace(claim, conditions=tuple(conditions), functions=tuple(functions))
-            yield from _matched(later, more, scaled, depth + 1, rounds)
+            yield from _matched(later, more, scaled, depth + 1, rounds, known)
 
 
 class _Round(Solver):
@@ -112,16 +142,19 @@ class _Round(Solver):
     def __init__(self, claim: Claim, scales: Values, scaled: bool) -> None:
         super().__init__(claim, Symbols())
         self.scales, self.scaled = scales, scaled
-        written(claim, self.symbols, False, None)
+        moment = written(claim, self.symbols, False, None)
         conditions = Conditions(claim.conditions)
         put = substitute_parameters(claim, conditions, self.symbols)
         # What stands in a value is known before values are put in, or is listed.
         self.before = frozenset(self.symbols.defined)
-        moment = written(claim, self.symbols, False, None, (), put)
+        if claim.functions or put:
+            moment = written(claim, self.symbols, False, None, (), put)
         known = conditions.values(max(conditions.window, self.symbols.reach))
         step = {name: q.substituted(known) for name, q in moment.step.items()}
         outputs = [(a.substituted(known), b.substituted(known)) for a, b in moment.outputs]
         self.equations = self._equations(step, outputs)
+        self._solutions: list[Values] = []
+        self._search = self._solved()
 
     def _equations(
         self, step: Mapping[str, Quotient], outputs: list[tuple[Quotient, Quotient]]
@@ -178,6 +211,22 @@ class _Round(Solver):
         return out
 
     def solutions(self) -> Iterator[Values]:
+        """Yields values for some of what b alone has, each looked for once.
+
+        A search that was broken off begins again.
+        """
+        for k in count():
+            if k == len(self._solutions):
+                try:
+                    self._solutions.append(next(self._search))
+                except StopIteration:
+                    return
+                except BaseException:
+                    self._solutions, self._search = [], self._solved()
+                    raise
+            yield self._solutions[k]
+
+    def _solved(self) -> Iterator[Values]:
         """Yields values for some of what b alone has, from the shortest equations first.
 
         What one equation alone gives a value has no other. Where there is no such equation, values

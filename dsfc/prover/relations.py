@@ -47,15 +47,18 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
         # What one call gives stands in the arguments of the next.
         later = both_systems(claim, symbols, entries, None, laws_found)
         start = both_systems(claim, symbols, entries, 0, laws_found, held=True)
-        k = len(laws_found)
-        if k >= min(len(w.calls) for w in (*later, *start)):
-            break
-        if k == CALL_LIMIT:
-            raise Obstacle(f"more than {CALL_LIMIT} functions of states are called")
-        steady, first = (_paired(a.calls[k], b.calls[k]) for a, b in (later, start))
         zero = dict.fromkeys((*start[0].step, *start[1].step), ZERO)
-        first = [(a.substituted(zero), b.substituted(zero)) for a, b in first]
-        laws_found = (*laws_found, _law(symbols, later[0].calls[k].head, steady, first))
+        count = min(len(w.calls) for w in (*later, *start))
+        for k in range(len(laws_found), count):
+            if k == CALL_LIMIT:
+                raise Obstacle(f"more than {CALL_LIMIT} functions of states are called")
+            steady, first = (_paired(a.calls[k], b.calls[k]) for a, b in (later, start))
+            first = [(a.substituted(zero), b.substituted(zero)) for a, b in first]
+            laws_found = (*laws_found, _law(symbols, later[0].calls[k].head, steady, first))
+            if not laws_found[-1].trivial:
+                break  # all is written out anew, with what this one gives
+        else:
+            break
     return () if all(one.trivial for one in laws_found) else laws_found
 
 

@@ -52,6 +52,7 @@ class Solver:
         self.slots = slots(claim)
         self.own = {**own_parameters(claim), **self.slots}
         self.nonzero = positive(claim) | nonzero_names(claim)
+        self._plain: dict[str, Quotient] = {}
 
     def solved(self, p: Polynomial) -> Iterator[Values]:
         """Ways to make a polynomial 0 for all tokens."""
@@ -241,14 +242,15 @@ class Solver:
             return None if value or not inner else self._zero(args)
         if not value:
             return dict.fromkeys(names, ZERO)
+        leaves = [next(iter(q.names), "") for q in args]
+        for leaf, q in zip(leaves, args, strict=True):
+            if not leaf or leaf in self.symbols.defined or q - Quotient(generator(leaf)):
+                return None
         whole = self._written_out(value)
         out = {}
         rest = whole
-        for name, q in zip(names, args, strict=True):
-            (leaf,) = q.names if len(q.names) == 1 else ("",)
-            if q - Quotient(generator(leaf)) if leaf else True:
-                return None
-            if leaf in self.symbols.defined or any(leaf in b.names for b in whole.den):
+        for name, leaf, q in zip(names, leaves, args, strict=True):
+            if any(leaf in b.names for b in whole.den):
                 return None
             part = Quotient(
                 Polynomial({
@@ -276,6 +278,11 @@ class Solver:
 
     def _written_out(self, q: Quotient) -> Quotient:
         """A value with results of maps written out in the entries of the maps."""
+        if q.text not in self._plain:
+            self._plain[q.text] = self._with_maps_written_out(q)
+        return self._plain[q.text]
+
+    def _with_maps_written_out(self, q: Quotient) -> Quotient:
         for _ in range(DEPTH):
             known = {}
             for g in q.names:

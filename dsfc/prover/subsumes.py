@@ -20,10 +20,10 @@ from dsfc.prover.equivalent import equivalent
 from dsfc.prover.factored_map import factored_map
 from dsfc.prover.filters import filters
 from dsfc.prover.maps_as_named import maps_as_named
-from dsfc.prover.matched import matched
+from dsfc.prover.matched import WrittenOut, matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
-from dsfc.prover.test_sequences import no_instance_by_test_sequences
+from dsfc.prover.test_sequences import Tried, no_instance_by_test_sequences
 from dsfc.prover.verdict import (
     Conditionally,
     Equal,
@@ -161,9 +161,10 @@ def subsumes(
     tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
     shown: Certificate | str = "none were looked for"
-    for later in (False, True):
+    known, points = WrittenOut(), Tried()
+    for later, searches in enumerate(_searches(known)):
         if conditions:
-            shown = _cases(twos, pinned, LATER if later else FIRST)
+            shown = _cases(twos, pinned, searches)
             if isinstance(shown, Certificate):
                 whole, why = where_first_defined(shown)
                 if whole is not None:
@@ -171,7 +172,7 @@ def subsumes(
                 shown = why
         if not later and not slots(least):
             # Functions that fill slots are found sooner than it is seen that there are none.
-            first = _no_case(partial(_by_first_points, fixed_sizes=sizes), least)
+            first = _no_case(partial(_by_first_points, fixed_sizes=sizes, tried=points), least)
             if isinstance(first, Certificate):
                 return NotAnInstance(first)
     if conditions:
@@ -179,7 +180,8 @@ def subsumes(
     # Functions of more than the token may be a case where those of the token are none.
     # At the declared sizes there are more equations, so these are asked where work was asked for.
     for at in dict.fromkeys(map(_key, (sizes, *(pinned if conditions else ())))):
-        apart = _no_case(partial(no_instance_by_test_sequences, fixed_sizes=dict(at)), least)
+        asked = partial(no_instance_by_test_sequences, fixed_sizes=dict(at), tried=points)
+        apart = _no_case(asked, least)
         if isinstance(apart, Certificate):
             return NotAnInstance(apart)
     tried.append(f"short sequences: {apart}")
@@ -187,8 +189,11 @@ def subsumes(
     return Unknown(str(verdict), tuple(tried), decides)
 
 
-def _by_first_points(claim: Claim, fixed_sizes: Mapping[str, int]) -> Certificate | str:
-    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_PLAIN, FIRST_SIZES, 1)
+def _by_first_points(
+    claim: Claim, fixed_sizes: Mapping[str, int], tried: Tried
+) -> Certificate | str:
+    sizes, shapes = FIRST_SIZES, 1
+    return no_instance_by_test_sequences(claim, fixed_sizes, FIRST_PLAIN, sizes, shapes, tried)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
@@ -254,7 +259,7 @@ def _case(claim: Claim, searches: tuple[Search, ...]) -> Certificate | str:
     return obstacle
 
 
-def _by_matching(claim: Claim) -> Iterator[Claim]:
+def _by_matching(claim: Claim, known: WrittenOut) -> Iterator[Claim]:
     """Claims with values that match the states of both."""
     own = own_names(claim)
     told = [t.name for t in claim.b.params if t.name in own]
@@ -262,18 +267,18 @@ def _by_matching(claim: Claim) -> Iterator[Claim]:
         for at in _narrowed(replace(claim, apart=apart)):
             with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
                 if _is_comparable(alpha_rename(at)):
-                    for way in matched(at):
+                    for way in matched(at, known=known):
                         yield replace(way, b=claim.b)
 
 
-def _as_they_are(claim: Claim) -> Iterator[Claim]:
+def _as_they_are(claim: Claim, known: WrittenOut) -> Iterator[Claim]:
     """The same where states are those of the first, and names are all shared or none."""
     own = own_names(claim)
     for apart in dict.fromkeys(((), tuple(t.name for t in claim.b.params if t.name in own))):
         for at in _narrowed(replace(claim, apart=apart)):
             with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
                 if _is_comparable(alpha_rename(at)):
-                    for way in matched(at, FEW_ROUNDS, (False,)):
+                    for way in matched(at, FEW_ROUNDS, (False,), known):
                         yield replace(way, b=claim.b)
 
 
@@ -342,8 +347,8 @@ def _sized(claim: Claim) -> Iterator[Claim]:
 Search = Callable[[Claim], Iterator[Claim]]
 """A search for values, which yields claims with those that may do."""
 
-FIRST: tuple[Search, ...] = (modal, filters, _as_they_are, maps_as_named, factored_map)
-"""Searches that come before short sequences are tried to exclude a case."""
 
-LATER: tuple[Search, ...] = (_by_matching, _by_equations)
-"""Searches that come after that."""
+def _searches(known: WrittenOut) -> tuple[tuple[Search, ...], tuple[Search, ...]]:
+    """Searches before short sequences are tried to exclude a case, and after that."""
+    few, many = partial(_as_they_are, known=known), partial(_by_matching, known=known)
+    return (modal, filters, few, maps_as_named, factored_map), (many, _by_equations)

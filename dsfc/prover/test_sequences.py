@@ -31,10 +31,17 @@ from dsfc.trusted.polynomial import (
     Quotient,
     TooLarge,
     constant,
+    generator,
     unit,
 )
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.test_sequences import LENGTH_LIMIT, Equations, unshared_axes
+from dsfc.trusted.rules.test_sequences import (
+    LENGTH_LIMIT,
+    Equations,
+    Spelling,
+    Word,
+    unshared_axes,
+)
 
 SHAPES = ((1, 3), (2, 2), (2, 3), (3, 2))
 """How many letters, and how long the sequences of them."""
@@ -66,6 +73,9 @@ SHORT = 2
 TRIED = 3
 """Combinations of one ideal that the kernel is asked about."""
 
+Tried = dict[tuple[Claim, SeparatingSequences, int], int]
+"""Claim, point that gives no certificate, and what was left to be done → what is left after it."""
+
 _Factors = Mapping[int, Polynomial]
 """Position of an equation → what it is multiplied by."""
 
@@ -76,6 +86,39 @@ class _Row:
 
     p: Polynomial
     factors: _Factors
+
+
+class _Equations(Equations):
+    """The equations of a search: what sequences begin with alike is written out once.
+
+    Signs are asked for when all is written out.
+    """
+
+    def __init__(self, claim: Claim, proof: SeparatingSequences) -> None:
+        super().__init__(claim, proof)
+        self._begun: dict[tuple[Word, bool], tuple[list[Quotient], Mapping[str, Quotient]]] = {}
+        self._positive: dict[str, bool] = {}
+
+    def _outputs_of(self, sequence: Word, second: bool) -> list[list[Quotient]]:
+        out: list[list[Quotient]] = []
+        states: Mapping[str, Quotient] = {}
+        for length in range(1, len(sequence) + 1):
+            word = sequence[:length]
+            if (word, second) not in self._begun:
+                spelled = Spelling(self, second, word, states)
+                self._begun[word, second] = spelled.outputs(), spelled.step()
+            outputs, states = self._begun[word, second]
+            out.append(outputs)
+        return out
+
+    def _has_sign(self, p: Polynomial) -> bool:
+        # Only what is made of positive generators has a sign by its terms.
+        return all(map(self._is_positive, p.names)) and super()._has_sign(p)
+
+    def _is_positive(self, g: str) -> bool:
+        if g not in self._positive:
+            self._positive[g] = self.symbols.is_positive(generator(g))
+        return self._positive[g]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +146,7 @@ def no_instance_by_test_sequences(
     plain: int = PLAIN,
     sizes: int | None = None,
     shapes: int | None = None,
+    tried: Tried | None = None,
 ) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
@@ -114,15 +158,17 @@ def no_instance_by_test_sequences(
         plain: how many values of a's parameters that are alike are tried at the same sizes.
         sizes: at how many sizes, None for all that are looked at.
         shapes: of how many shapes points are drawn, None for all.
+        tried: points that give none, of shorter searches before; those of this one are added.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
         ValueError: the systems cannot be put side by side.
     """
+    known: Tried = {} if tried is None else tried
     depths, at_sizes = _asked(claim, fixed_sizes)
     small = (at for at in at_sizes[1:] if max(k for _, k in at.sizes) <= LARGEST)
     for at in islice((at_sizes[0], *small), sizes):
-        certificate = _plain(replace(at, locality=depths[0]), plain)
+        certificate = _plain(replace(at, locality=depths[0]), plain, known)
         if certificate is not None:
             return certificate
     for at in at_sizes[:sizes] if slots(claim) else ():
@@ -135,7 +181,7 @@ def no_instance_by_test_sequences(
         budget = Budget(min(ONE_IDEAL, left))
         before = budget.left
         point = drawn_point(at, count, length, draw)
-        certificate = _shown(replace(at, locality=locality), point, budget)
+        certificate = _shown(replace(at, locality=locality), point, budget, known)
         if certificate is not None:
             return certificate
         left -= before - budget.left
@@ -157,7 +203,7 @@ def _asked(
     return depths, [replace(claim, sizes=at) for at in around(claim.a, claim.b, fixed_sizes)]
 
 
-def _plain(claim: Claim, count: int) -> Certificate | None:
+def _plain(claim: Claim, count: int, known: Tried) -> Certificate | None:
     """A certificate by a plain point, if one is found at the sizes of the claim."""
     longest = None
     for point in plain_points(claim, count):
@@ -165,7 +211,7 @@ def _plain(claim: Claim, count: int) -> Certificate | None:
         if not longest:
             return None
         short = tuple(dict.fromkeys(sequence[:longest] for sequence in point.sequences))
-        certificate = _shown(claim, replace(point, sequences=short), Budget(ONE_PLAIN))
+        certificate = _shown(claim, replace(point, sequences=short), Budget(ONE_PLAIN), known)
         if certificate is not None:
             return certificate
     return None
@@ -174,19 +220,25 @@ def _plain(claim: Claim, count: int) -> Certificate | None:
 def _longest(claim: Claim, point: SeparatingSequences) -> int:
     """How many tokens of the first sequence have short equations."""
     (sequence, *_) = point.sequences
-    for length in range(1, len(sequence) + 1):
-        part = replace(point, sequences=(sequence[:length],))
+    begun = tuple(sequence[: token + 1] for token in range(len(sequence)))
+    part = replace(point, sequences=begun)
+    try:
+        equations = _Equations(claim, part)
+    except Rejected:
+        return 0
+    for token in range(len(sequence)):
         try:
-            equations = Equations(claim, part)
-            rows = [equations.of(p) for p in _places(claim, part) if p.token == length - 1]
+            rows = [equations.of(p) for p in _places(claim, part) if p.sequence == token]
         except (Rejected, TooLarge, ZeroDivisionError):
-            return length - 1
+            return token
         if any(len(e.num.terms) > WRITTEN for e in rows):
-            return length - 1
+            return token
     return len(sequence)
 
 
-def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certificate | None:
+def _shown(
+    claim: Claim, point: SeparatingSequences, budget: Budget, known: Tried
+) -> Certificate | None:
     """A certificate by the sequences of a point, if they give one."""
 
     def ways(ideal: _Ideal) -> Iterator[_Factors]:
@@ -198,7 +250,14 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
             for rows in (ideal.responses, (*ideal.firsts, *ideal.responses)):
                 yield from _combined(rows, eliminated, ideal.constants, short)
 
-    return _by(claim, point, ways, budget)
+    key = claim, point, budget.left
+    if key in known:
+        budget.left = known[key]
+        return None
+    certificate = _by(claim, point, ways, budget)
+    if certificate is None:
+        known[key] = budget.left
+    return certificate
 
 
 def _summed(ideal: _Ideal) -> Iterator[_Factors]:
@@ -217,7 +276,7 @@ def _by(
     if len(places) > EQUATIONS:
         places = tuple(part for part in places if part.token == 0)
     try:
-        equations = Equations(claim, point)
+        equations = _Equations(claim, point)
         parts, differences = [], []
         for part in places:
             e = equations.of(part)
