@@ -23,7 +23,14 @@ from dsfc.trusted.claim import CellMonomial, Row
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generator_names import LAG, STATE, shifted
 from dsfc.trusted.invariant import Columns, cleared, columns, difference
-from dsfc.trusted.polynomial import IMAGINARY, ZERO, Polynomial, Quotient, unit
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    ONE,
+    POLYNOMIAL_ZERO,
+    Polynomial,
+    Quotient,
+    unit,
+)
 from dsfc.trusted.statement import WrittenClaim
 
 ROW_LIMIT = 160
@@ -59,6 +66,7 @@ class _Closure:
         self.statement = statement
         self.terms = terms
         self.step = statement.steady.step
+        self.products: dict[CellMonomial, Quotient] = {}
         self.known = statement.conditions.values(statement.window)
         self.ring = ring(_names(statement))
         self.rows: list[tuple[CellMonomial, Vector]] = []
@@ -70,7 +78,7 @@ class _Closure:
         """Closes the difference."""
         work: list[Vector] = []
         for left, right in self.statement.steady.outputs:
-            work += self._split(columns(difference(left, right)))
+            work += self._split(difference(left, right))
         while work:
             row = self._reduced(work.pop(0))
             if not row:
@@ -123,7 +131,7 @@ class _Closure:
 
     def _pivot(self, row: Vector) -> CellMonomial | None:
         """The product of states with the simplest coefficient; None where only 1 is left."""
-        candidates = [(len(self.ring.terms(p)), cells) for cells, p in row.items() if cells]
+        candidates = [(self.ring.length(p), cells) for cells, p in row.items() if cells]
         return min(candidates)[1] if candidates else None
 
     def _primitive(self, row: Vector) -> Vector:
@@ -160,6 +168,8 @@ class _Closure:
     def _without_squares(self, p: Element) -> Element:
         """The same value with i² replaced by −1."""
         at = self.ring.names.index(IMAGINARY)
+        if self.ring.degrees(p)[at] < 2:
+            return p
         out: dict[Exponents, int] = {}
         for m, c in self.ring.terms(p).items():
             turns = m[at]
@@ -169,20 +179,42 @@ class _Closure:
 
     # --- pull-back --------------------------------------------------------------------------------
 
-    def _after(self, row: Vector) -> Columns:
-        """A row after the token, in products of states before it."""
-        out = ZERO
-        for cells, p in row.items():
-            part = Quotient(self._polynomial(p))
-            for cell in cells:
-                part = part * self.step[cell]
-            out = out + part
-        return columns(cleared(out.substituted(self.known)))
+    def _after(self, row: Vector) -> Quotient:
+        """A row after the token, of states before it, without what it is divided by."""
+        products = [(self._product(cells), p) for cells, p in row.items()]
+        den: dict[Polynomial, int] = {}
+        for q, _ in products:
+            for base, exponent in q.den.items():
+                den[base] = max(den.get(base, 0), exponent)
+        # What divides is looked for once, at the end.
+        num = POLYNOMIAL_ZERO
+        for q, p in products:
+            part = self._polynomial(p) * q.num
+            for base, exponent in den.items():
+                part = part * base.power(exponent - q.den.get(base, 0))
+            num = num + part
+        out = Quotient(num, den)
+        if out.names & self.known.keys():
+            out = out.substituted(self.known)
+        return cleared(Quotient(out.num))
 
-    def _split(self, target: Columns) -> list[Vector]:
-        """Rows of the moment before: one for each monomial in what the present token has alone."""
+    def _product(self, cells: CellMonomial) -> Quotient:
+        """A product of state entries after the token."""
+        if cells not in self.products:
+            out = ONE
+            for cell in cells:
+                out = out * self.step[cell]
+            self.products[cells] = out
+        return self.products[cells]
+
+    def _split(self, target: Quotient) -> list[Vector]:
+        """Rows of the moment before: one for each monomial in what the present token has alone.
+
+        Denominators are left out: what divides all coefficients of states is cancelled already.
+        """
         cleared = {
-            cells: self.roots.reduced(Quotient(p)).num for cells, p in _cleared(target).items()
+            cells: self.roots.reduced(Quotient(p)).num
+            for cells, p in _cleared(columns(Quotient(target.num))).items()
         }
         parts: dict[tuple[tuple[str, int], ...], dict[CellMonomial, dict[Exponents, int]]] = {}
         position = {name: k for k, name in enumerate(self.ring.names)}
@@ -222,25 +254,16 @@ class _Closure:
 
 def _cleared(target: Columns) -> dict[CellMonomial, Polynomial]:
     """A multiple of some coefficients that are polynomials over the integers."""
-    den: dict[Polynomial, int] = {}
-    for q in target.values():
-        for base, exponent in q.den.items():
-            den[base] = max(den.get(base, 0), exponent)
-    out: dict[CellMonomial, Polynomial] = {}
     lowest: dict[str, int] = {}
     numbers = 1
-    for cells, q in target.items():
-        p = q.num
-        for base, exponent in den.items():
-            p = p * base.power(exponent - q.den.get(base, 0))
-        out[cells] = p
-        for m, c in p.terms.items():
+    for q in target.values():
+        for m, c in q.num.terms.items():
             numbers = lcm(numbers, c.denominator)
             for name, exponent in m:
                 lowest[name] = min(lowest.get(name, 0), exponent)
     clearing, _ = unit(tuple(sorted((g, e) for g, e in lowest.items() if e)), -1)
     factor = Polynomial({clearing: Fraction(numbers)})
-    return {cells: p * factor for cells, p in out.items() if p}
+    return {cells: q.num * factor for cells, q in target.items() if q}
 
 
 def _names(statement: WrittenClaim) -> tuple[str, ...]:

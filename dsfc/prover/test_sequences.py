@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import islice, product
 from math import lcm
 
@@ -300,7 +301,8 @@ def _by(
     firsts = [row for part, row in zip(parts, rows, strict=True) if not part.token]
     responses = _responses(point, parts, differences, rows)
     tried = 0
-    for factors in ways(_Ideal(rows, firsts, responses, constants, equations.nonzero)):
+    nonzero = cache(equations.nonzero)  # the same factors come up in one way and the next
+    for factors in ways(_Ideal(rows, firsts, responses, constants, nonzero)):
         count = sum(len(c.terms) * len(differences[k].num.terms) for k, c in factors.items())
         if count > MULTIPLIED:
             continue
