@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import permutations
 
 from dsfc.expr.declarations import Constraint
@@ -57,6 +58,12 @@ def renamed(p: Polynomial, names: Mapping[str, str]) -> Polynomial:
     return Quotient(p).substituted({a: Quotient(generator(b)) for a, b in names.items()}).num
 
 
+@lru_cache(maxsize=256)
+def _read(conditions: tuple[Condition, ...]) -> Conditions:
+    """The values that conditions give; a search asks for those of one set at each token anew."""
+    return Conditions(conditions)
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A set of conditions of the search."""
@@ -65,11 +72,11 @@ class Branch:
 
     def values(self, window: int) -> Mapping[str, Quotient]:
         """Returns the value of each solved generator, at the tokens of a window."""
-        return Conditions(self.conditions).values(window)
+        return _read(self.conditions).values(window)
 
     def stops(self) -> bool:
         """Whether a value inside a mixer must be the same at all tokens, other than 0."""
-        known = self.values(Conditions(self.conditions).window)
+        known = self.values(_read(self.conditions).window)
         solved = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
         return any(q and not lags(q.names) for q in solved)
 
@@ -79,7 +86,7 @@ def with_condition(branch: Branch, new: Condition) -> Branch:
     out = []
     for c in branch.conditions:
         p = polynomial(c.polynomial)
-        known = Conditions((new,)).values(reach(p))
+        known = _read((new,)).values(reach(p))
         if p.names & known.keys():
             c = condition(Quotient(p).substituted(known).num, c.solved)
         out.append(c)
