@@ -44,3 +44,10 @@ def affects(leaf: str, g: str) -> bool:
 def is_factor(g: str) -> bool:
     """Returns whether a generator is a factor between states."""
     return g.startswith(FACTOR)
+
+
+def row_entries(head: str, count: int) -> list[str]:
+    """Returns the entries of the row of a map that its result goes by the name of: `W[0;1]`."""
+    array, where = head.rstrip("]").split("[")
+    before = [x for x in where.split(";") if x]
+    return [f"{array}[{','.join((*before, str(k)))}]" for k in range(count)]

@@ -14,8 +14,9 @@ from fractions import Fraction
 from dsfc.expr.declarations import Constraint
 from dsfc.prover.at_zero import at_zero
 from dsfc.prover.condition_polynomials import nonzero_names
-from dsfc.prover.equation_names import affects, arrays, is_factor, split
+from dsfc.prover.equation_names import affects, arrays, is_factor, row_entries, split
 from dsfc.prover.factors import factors
+from dsfc.prover.modular import may_be_linear
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters, positive, slots
 from dsfc.trusted.generator_names import LEAF, STATE, lags
@@ -28,6 +29,7 @@ from dsfc.trusted.polynomial import (
     Quotient,
     generator,
     number,
+    total,
 )
 from dsfc.trusted.polynomial import unit as unit_monomial
 from dsfc.trusted.symbols import Symbols
@@ -234,10 +236,8 @@ class Solver:
 
     def row(self, head: str, args: tuple[Quotient, ...], value: Quotient) -> Values | None:
         """Returns the entries of a map with which one entry of its result is a value."""
-        array, where = head.rstrip("]").split("[")
-        names = [f"{array}[{','.join(x for x in (*where.split(';'), str(k)) if x)}]"
-                 for k in range(len(args))]  # fmt: skip
-        if array not in self.own:
+        names = row_entries(head, len(args))
+        if head.partition("[")[0] not in self.own:
             inner = [g for q in args for g in q.names if self.is_own(g)]
             return None if value or not inner else self._zero(args)
         if not value:
@@ -246,6 +246,8 @@ class Solver:
         for leaf, q in zip(leaves, args, strict=True):
             if not leaf or leaf in self.symbols.defined or q - Quotient(generator(leaf)):
                 return None
+        if not may_be_linear(value, frozenset(leaves), self._entries_of):
+            return None
         whole = self._written_out(value)
         out = {}
         rest = whole
@@ -286,18 +288,20 @@ class Solver:
         for _ in range(DEPTH):
             known = {}
             for g in q.names:
-                head, args = self.symbols.defined.get(g, ("", ()))
-                if ";" in head and not head.startswith("~"):
-                    array, where = head.rstrip("]").split("[")
-                    out = ZERO
-                    for k, arg in enumerate(args):
-                        at = ",".join(x for x in (*where.split(";"), str(k)) if x)
-                        out = out + Quotient(generator(f"{array}[{at}]")) * arg
-                    known[g] = out
+                entries = self._entries_of(g)
+                if entries is not None:
+                    known[g] = total(Quotient(generator(name)) * arg for name, arg in entries)
             if not known:
                 break
             q = q.substituted(known)
         return q
+
+    def _entries_of(self, g: str) -> list[tuple[str, Quotient]] | None:
+        """The entries of a map's row, and what each is multiplied by; None of what is no result."""
+        head, args = self.symbols.defined.get(g, ("", ()))
+        if ";" not in head or head.startswith("~"):
+            return None
+        return list(zip(row_entries(head, len(args)), args, strict=True))
 
     def _factors(self, p: Polynomial) -> list[Polynomial]:
         """The factors of a polynomial that may be 0 by what b alone has, the longest first."""

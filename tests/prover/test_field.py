@@ -24,7 +24,8 @@ KINDS = pytest.mark.parametrize("kind", [FlintRing, SympyRing])
 def test_laws(kind, a, b, c) -> None:
     r = kind(NAMES)
     p, q, s = (r.element(t) for t in (a, b, c))
-    assert r.terms(p) == a
+    assert r.terms(p) == a and r.length(p) == len(a)
+    assert r.degrees(p) == tuple(max((m[k] for m in a), default=0) for k in range(len(NAMES)))
     assert p * (q + s) == p * q + p * s
     assert (p + q) + s == p + (q + s) and p * q == q * p
     assert not p - p

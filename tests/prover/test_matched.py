@@ -11,7 +11,7 @@ import pytest
 import dsfc
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText, read
-from dsfc.prover.matched import matched
+from dsfc.prover.matched import WrittenOut, matched
 from dsfc.prover.sizes import chosen
 from dsfc.prover.subsumes import subsumes
 from dsfc.prover.verdict import Instance
@@ -68,6 +68,19 @@ def test_a_number_out_of_its_range_is_no_value() -> None:
         a, b = modes(1, Fraction(1), sign)
         claim = Claim(a, b, (), chosen(a, b, 1), case=True, apart=("a", "Delta"))
         assert len(list(matched(claim, 4, (False,)))) == ways
+
+
+def test_a_longer_search_goes_on_where_a_shorter_one_ended() -> None:
+    """It yields what one from the start yields, also where the shorter one was broken off."""
+    a, b = modes(2, Fraction(1))
+    claim = Claim(a, b, (), chosen(a, b, 1), case=True, apart=("a", "Delta"))
+    alone = list(matched(claim, 8, (False,)))
+    known = WrittenOut()
+    next(matched(claim, 8, (False,), known))
+    first = known.of(claim, {}, False)
+    assert list(matched(claim, 8, (False,), known)) == alone != []
+    assert known.of(claim, {}, False) is first
+    assert known.of(claim, {}, True) is not known.of(claim, {}, True)
 
 
 def test_a_factor_between_states_goes_into_the_values_that_hold_it() -> None:
