@@ -179,9 +179,7 @@ class Compilation:
     @cached_property
     def library(self) -> Library:
         """Where names outside the text are looked up."""
-        place = self.text.place
-        folder = None if place.shipped else place.file.parent
-        return Library(folder=folder, limits=self.text.limits)
+        return Library(folder=self.text.place.file.parent, limits=self.text.limits)
 
     @cached_property
     def system(self) -> System:
