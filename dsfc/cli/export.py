@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsfc.cli.options import mistakes_option
+from dsfc.cli.options import mistakes_option, size_of_axis
 from dsfc.cli.progress import progress
 from dsfc.cli.spec import SpecWord, spec_and_mixer
 
@@ -49,7 +49,7 @@ def export(
     The batch and the length stay open. The program is run beside the layer first, and nothing is
     written unless both give the same numbers. A module is a program, and this command runs it.
     """
-    chosen = dict(map(_size, sizes))
+    chosen = dict(map(size_of_axis, sizes))
     target, mixer = spec_and_mixer(target, mixer)
     try:
         from dsfc.api.export import export_file
@@ -62,11 +62,3 @@ def export(
     click.echo(done.path)
     click.echo(f"  takes {', '.join(done.inputs)}; gives {', '.join(done.outputs)}")
     click.echo(f"  differs from the layer by {done.error:.1e} at most")
-
-
-def _size(word: str) -> tuple[str, int]:
-    """Reads `d=64`."""
-    name, _, number = word.partition("=")
-    if not name or not number.isascii() or not number.isdigit() or int(number) < 1:
-        raise click.UsageError(f"--size takes AXIS=SIZE with a whole number from 1, got {word}")
-    return name, int(number)

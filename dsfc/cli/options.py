@@ -113,3 +113,15 @@ def chosen_form() -> str:
 def _kept(ctx: click.Context, param: click.Parameter, value: str) -> str:
     ctx.meta[FORM] = value
     return value
+
+
+def size_of_axis(word: str) -> tuple[str, int]:
+    """Returns the name and the size that a word such as `d=64` gives.
+
+    Raises:
+        UsageError: it gives none.
+    """
+    name, _, number = word.partition("=")
+    if not name or not number.isascii() or not number.isdigit() or int(number) < 1:
+        raise click.UsageError(f"--size takes AXIS=SIZE with a whole number from 1, got {word}")
+    return name, int(number)

@@ -66,6 +66,7 @@ from dsfc.diagnostics.tool_codes import (
     CertificateFormat,
     Conversion,
     FileProblem,
+    LayoutProblem,
     NoExport,
     NoLayer,
     NoReport,
@@ -86,7 +87,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
     Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
-    Conversion, CertificateFormat, NotLifted, NoReport, NoLayer, NoExport,
+    Conversion, LayoutProblem, CertificateFormat, NotLifted, NoReport, NoLayer, NoExport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -151,6 +152,7 @@ __all__ = [
     "Keyword",
     "Lag",
     "LagPower",
+    "LayoutProblem",
     "Limit",
     "MaxPlus",
     "NameClash",

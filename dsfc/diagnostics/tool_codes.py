@@ -243,10 +243,12 @@ class WhichMixer(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion(Diagnostic):
-    """Weights of one mixer cannot be turned into another's.
+    """Weights of one mixer, or of a published layer, cannot be turned into another's.
 
     A conversion needs a proof that both mixers are one function of equal parameters, weights of the
-    first, and equal outputs of both modules. The message names what is missing. Nothing is written.
+    first, and equal outputs of both modules. With a layout map it needs the tensors that the map
+    declares, and equal outputs of the published layer and the module where the layer is run. The
+    message names what is missing. Nothing is written.
 
     ```console wrong
     $ dsfc compile linear_attn
@@ -270,6 +272,43 @@ class Conversion(Diagnostic):
     template: ClassVar[str] = "weights of `{a}` cannot be turned into weights of `{b}`: {problem}"
     a: str
     b: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutProblem(Diagnostic):
+    r"""A layout map is wrong, or is none of the module that it is for.
+
+    A map says for each entry of an emitted module's `state_dict` which published tensors it is made
+    of, and how. The operations are transpose, reshape, split, flip, permute, repeat, block_diagonal
+    and blocks, and the functions neg, exp and log. Every entry has one row of its very shape; every
+    published number is in one row, or its tensor is named as unused. The message names the row or
+    the operation that is wrong. Nothing is written.
+
+    ```console wrong
+    $ echo "mixer mean { dims d; input u : d; param w : d; state s : d
+      s = 1/2 * s[i-1] + w * u; y = s }" > mean.dsf
+    $ printf '%s\n' 'title = "means"' 'spec = "mean.dsf"' '[source]' 'gain = ["d"]' \
+      '[entry.w]' 'of = "gain"' 'by = [{ op = "mirror", axis = 0 }]' > mean.toml
+    $ python -c "import torch; torch.save({'gain': torch.ones(4)}, 'theirs.pt')"
+    $ dsfc convert --layout mean.toml theirs.pt --out ours.pt
+    ```
+
+    By an operation that there is:
+
+    ```console right
+    $ echo "mixer mean { dims d; input u : d; param w : d; state s : d
+      s = 1/2 * s[i-1] + w * u; y = s }" > mean.dsf
+    $ printf '%s\n' 'title = "means"' 'spec = "mean.dsf"' '[source]' 'gain = ["d"]' \
+      '[entry.w]' 'of = "gain"' 'by = [{ op = "flip", axis = 0 }]' > mean.toml
+    $ python -c "import torch; torch.save({'gain': torch.ones(4)}, 'theirs.pt')"
+    $ dsfc convert --layout mean.toml theirs.pt --out ours.pt
+    ```
+    """
+
+    code: ClassVar[str] = "E-LAYOUT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{problem}"
     problem: str
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,6 +28,9 @@ LENGTHS = (1, 2, 7, 33)
 
 CLOSE = 1e-9
 """Largest relative difference in float64: one function by two formulas, whose rounding differs."""
+
+SAFETENSORS = ".safetensors"
+"""How the name of a file ends that safetensors writes; all others are `torch.save`'s."""
 
 Weights = Mapping[str, Tensor]
 
@@ -59,35 +63,73 @@ class Carried:
     error: float
 
 
-def read(path: Path) -> Weights:
-    """Returns the tensors of a file that `torch.save` wrote; nothing in it is executed.
+def read(path: Path, prefix: str = "") -> Weights:
+    """Returns the tensors of a file that `torch.save` or safetensors wrote; nothing is executed.
+
+    Args:
+        path: the file; safetensors wrote it where it ends in `.safetensors`.
+        prefix: what the names of the wanted tensors begin with; it is taken off.
 
     Raises:
-        Unfit: the file cannot be read, or holds anything but finite numbers by name.
+        Unfit: the file cannot be read, holds no such tensor, or anything but finite numbers.
     """
     try:
-        with files.opened(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they speak to programs that save files
-            state_dict = torch.load(file, map_location="cpu", weights_only=True)
+        tensors = _safetensors(path, prefix) if path.suffix == SAFETENSORS else _saved(path)
     except OSError as e:
         raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
-    except Exception:  # whatever a damaged file makes torch raise; it tells how to execute the file
-        raise Unfit(
-            f"{path} is no file of weights: it holds things other than tensors, or is damaged"
-        ) from None
-    if not isinstance(state_dict, Mapping):
-        raise Unfit(f"{path} holds a {type(state_dict).__name__}, not a state_dict")
-    for name, value in state_dict.items():
+    for name, value in tensors.items():
         if isinstance(value, Mapping):
             raise Unfit(
                 f"{path} is a checkpoint and no state_dict: save checkpoint[{name!r}] by itself"
             )
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise Unfit(f"`{name}` in {path} is no tensor with a name")
+    wanted = {n.removeprefix(prefix): x for n, x in tensors.items() if n.startswith(prefix)}
+    if prefix and not wanted:
+        raise Unfit(f"no name in {path} begins with `{prefix}`")
+    for name, value in wanted.items():
         problem = _problem(value)
         if problem is not None:
-            raise Unfit(f"`{name}` in {path} {problem}")
-    return dict(state_dict)
+            raise Unfit(f"`{prefix}{name}` in {path} {problem}")
+    return wanted
+
+
+def _saved(path: Path) -> Mapping[Any, Any]:
+    """What `torch.save` wrote, if it holds tensors alone."""
+    try:
+        with files.opened(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they speak to programs that save files
+            state_dict = torch.load(file, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception:  # whatever a damaged file makes torch raise; it tells how to execute the file
+        raise Unfit(
+            f"{path} is no file of weights: it holds things other than tensors, or is damaged"
+        ) from None
+    if not isinstance(state_dict, Mapping):
+        raise Unfit(f"{path} holds a {type(state_dict).__name__}, not a state_dict")
+    return state_dict
+
+
+def _safetensors(path: Path, prefix: str) -> dict[str, Tensor]:
+    """The tensors of a file of safetensors whose names begin with a prefix."""
+    safetensors = _library(path)
+    with files.opened(path):  # a regular file
+        pass
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}
+    except safetensors.SafetensorError as e:
+        raise Unfit(f"{path} is no file of safetensors: {e}") from None
+
+
+def _library(path: Path) -> ModuleType:
+    """The library of safetensors."""
+    try:
+        import safetensors.torch
+    except ImportError:
+        raise Unfit(f"{path} needs safetensors: pip install safetensors") from None
+    return safetensors
 
 
 def _problem(value: Tensor) -> str | None:
@@ -102,7 +144,7 @@ def _problem(value: Tensor) -> str | None:
 
 
 def write(weights: Weights, path: Path) -> None:
-    """Writes weights into a new file, whole or not at all.
+    """Writes weights into a new file, whole or not at all; by safetensors if it is called so.
 
     Raises:
         Unfit: there is such a file, or it cannot be written.
@@ -110,7 +152,11 @@ def write(weights: Weights, path: Path) -> None:
     try:
         with files.draft(path) as part:
             with part.open("wb") as f:
-                torch.save(dict(weights), f)
+                if path.suffix == SAFETENSORS:
+                    dense = {name: x.contiguous().clone() for name, x in weights.items()}
+                    f.write(_library(path).torch.save(dense))
+                else:
+                    torch.save(dict(weights), f)
             os.link(part, path)  # unlike a rename this does not replace what is there
     except FileExistsError:
         raise Unfit(f"{path} exists already") from None
