@@ -24,6 +24,10 @@ ZERO = -1
 """The number of an entry that no published entry gives: it is 0."""
 
 
+_MOST = 1 << 31
+"""Numbers that an array may have that an operation makes longer."""
+
+
 class MisfitError(Exception):
     """An operation does not fit the array that it is given; the text says why, as a clause."""
 
@@ -225,7 +229,10 @@ class Repeat(_Whole):
     def apply(self, x: Array, sizes: Sizes) -> Array:
         """Returns the longer array."""
         _demand_axis(self.axis, x)
-        return x.repeat(self.times.value(sizes), self.axis)
+        times = self.times.value(sizes)
+        if x.size * times > _MOST:
+            raise MisfitError(f"{times} times {x.size} numbers are more than {_MOST}")
+        return x.repeat(times, self.axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +247,8 @@ class BlockDiagonal(_Whole):
         if x.ndim != 3:
             raise MisfitError(f"blocks are an array of three axes, and here are {x.ndim}")
         h, a, b = x.shape
+        if x.size * h > _MOST:
+            raise MisfitError(f"a matrix of {h} such blocks has more than {_MOST} numbers")
         matrix = np.full((h, a, h, b), ZERO, dtype=x.dtype)
         matrix[range(h), :, range(h), :] = x
         return matrix.reshape(h * a, h * b)
@@ -265,11 +274,11 @@ class Blocks:
     def dropped(self, x: Array, sizes: Sizes) -> Array:
         """Returns what stands beside the diagonal."""
         h = self.count.value(sizes)
-        beside = ~np.eye(h, dtype=bool)
-        return self._cut(x, h).transpose(0, 2, 1, 3)[beside].reshape(-1)
+        blocks = self._cut(x, h).transpose(0, 2, 1, 3)
+        return blocks[~np.eye(h, dtype=bool)].reshape(-1)
 
     def _cut(self, x: Array, h: int) -> Array:
-        if x.ndim != 2 or x.shape[0] % h or x.shape[1] % h:
+        if x.ndim != 2 or not h or x.shape[0] % h or x.shape[1] % h:
             raise MisfitError(f"an array of {shaped(x.shape)} has no {h} blocks on its diagonal")
         return x.reshape(h, x.shape[0] // h, h, x.shape[1] // h)
 

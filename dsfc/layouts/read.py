@@ -95,6 +95,7 @@ class _Reader:
     def __init__(self, places: Places) -> None:
         self.places = places
         self.reporter = Reporter()
+        self.sizes: tuple[str, ...] = ()
 
     def wrong(
         self, at: Span, problem: str, hint: str | None = None, near: str | None = None
@@ -114,6 +115,7 @@ class _Reader:
             self.wrong(
                 top, "no published tensor is declared", 'write `[source]` and `name = ["d"]`'
             )
+        self.sizes = tuple(n for p in published for dim in p.shape for n in dim.names)
         unused = self._texts(table.get("unused", []), self.places.key((), "unused"))
         self._demand_names(unused, names, self.places.key((), "unused"))
         entries = self._table(table, "entry", ())
@@ -214,9 +216,9 @@ class _Reader:
             case Kind.NUMBERS if isinstance(value, list) and all(map(_is_whole, value)):
                 return tuple(value)
             case Kind.SIZE if isinstance(value, str) or _is_whole(value):
-                return self._dim(value, at)
+                return self._declared((self._dim(value, at),), at)[0]
             case Kind.SIZES if isinstance(value, list):
-                return self._dims(value, at)
+                return self._declared(self._dims(value, at), at)
         self.wrong(at, f"`{name}` of `{word}` is {kind.value}, not {value!r}")
         return None
 
@@ -302,6 +304,14 @@ class _Reader:
             if word not in names:
                 hint = "the tensors of the published layer stand in `[source]` with their shapes"
                 self.wrong(at, f"no source `{word}` is declared", hint, nearest(word, names))
+
+    def _declared(self, dims: tuple[Dim, ...], at: Span) -> tuple[Dim, ...]:
+        """The sizes of an operation, whose names are those of the shapes of sources."""
+        for name in dict.fromkeys(n for dim in dims for n in dim.names):
+            if name not in self.sizes:
+                hint = "sizes are the names in the shapes of `[source]`"
+                self.wrong(at, f"no shape has the size {name}", hint, nearest(name, self.sizes))
+        return dims
 
     def _dims(self, value: object, at: Span) -> tuple[Dim, ...]:
         if isinstance(value, list):

@@ -91,7 +91,11 @@ def test_every_row_says_where_its_numbers_are() -> None:
         ('spec = "pair.dsf"', "spec = 3", 2, "`spec` is missing, or no text"),
         ("count = [1]", "count = [1]\n\n[reference]\nclass = 'os.system'", 11,
          "`class` is a class as `package.module:Class`"),
+        ('["d", "t"] }', '["d", "s"] }', 21, "no shape has the size s"),
         # What fits no module.
+        ('  { op = "flip", axis = 1 },\n', '  { op = "blocks", count = "0" },\n', 22,
+         "has no 0 blocks"),
+        ('op = "flip", axis = 1', 'op = "repeat", axis = 1, times = "999999999"', 22, "more than"),
         ("[entry.b]", "[entry.c]", 14, "the module has no entry c"),
         ('"d", "d"], keep = 1', '"d"], keep = 0', 16, "the axis has 6 entries, the parts 3"),
         ('  { op = "reshape", shape = ["d", "t"] },\n', "", 18, "gives 3 × 1 × 2"),
