@@ -34,7 +34,7 @@ class Exported:
 
     Attributes:
         path: the file.
-        inputs: names of inputs, then of the states before, in the order of the arguments.
+        inputs: names of inputs, then of the states before; a program takes them by name.
         outputs: `y`, then `S_next` of a state `S`, in the order of the results.
         error: largest relative difference from the layer, beside which it was run; a pure number.
     """
@@ -54,9 +54,8 @@ def export(
 ) -> Exported:
     """Writes a layer as a program of open batch and length, with the layer's parameters.
 
-    The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name or in
-    this order, and returns y and the tensors of the state after. It needs neither the emitted
-    module nor dsfc. It is run beside the layer before the file is written.
+    The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name, and
+    returns y and the tensors of the state after. It needs neither the emitted module nor dsfc. It is run beside the layer before the file is written.
 
     Args:
         layer: an instance of the class of an emitted module.

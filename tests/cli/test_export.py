@@ -21,7 +21,7 @@ def test_a_program_is_written_and_its_names_are_told(run: Callable, spec: Callab
     assert error.startswith("  differs from the layer by ")
     program = torch.export.load("mine.pt2").module()
     u, s = torch.randn(2, 7, 3), torch.randn(2, 3)
-    y, after = program(u, s)
+    y, after = program(u=u, s=s)
     for i in range(7):
         s = 0.5 * s + u[:, i]
         torch.testing.assert_close(y[:, i], s)
