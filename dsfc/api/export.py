@@ -55,7 +55,8 @@ def export(
     """Writes a layer as a program of open batch and length, with the layer's parameters.
 
     The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name, and
-    returns y and the tensors of the state after. It needs neither the emitted module nor dsfc. It is run beside the layer before the file is written.
+    returns y and the tensors of the state after. It needs neither the emitted module nor dsfc. It
+    is run beside the layer before the file is written.
 
     Args:
         layer: an instance of the class of an emitted module.
