@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import export_table
 from dsfc_docs import Generated
 from sphinx.application import Sphinx
 
@@ -148,7 +149,17 @@ class Campaign(Generated):
         return {"modules": random_modules, "mutation": mutation, "fuzz": fuzz}[name](read(name))
 
 
+class ExportTable(Generated):
+    """Which mixers are exported to what."""
+
+    def markdown(self) -> str:
+        """Writes the table and what is refused."""
+        self.env.note_dependency(str(export_table.DATA))
+        return export_table.table(export_table.read())
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the directive."""
     app.add_directive("campaign", Campaign)
+    app.add_directive("export-table", ExportTable)
     return {"parallel_read_safe": True}

@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 from torch import nn
 
 from dsfc import files
 from dsfc.api.compile import compile_spec
+from dsfc.api.imported import imported
 from dsfc.diagnostics.catalogue import NoExport
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.emit.importing import import_module
 from dsfc.programs.agreement import agreed
 from dsfc.programs.program import program
 from dsfc.programs.targets import TARGETS, write
@@ -33,7 +34,7 @@ class Exported:
 
     Attributes:
         path: the file.
-        inputs: names of inputs, then of the states before, in the order of the arguments.
+        inputs: names of inputs, then of the states before; a program takes them by name.
         outputs: `y`, then `S_next` of a state `S`, in the order of the results.
         error: largest relative difference from the layer, beside which it was run; a pure number.
     """
@@ -53,9 +54,9 @@ def export(
 ) -> Exported:
     """Writes a layer as a program of open batch and length, with the layer's parameters.
 
-    The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name or in
-    this order, and returns y and the tensors of the state after. It needs neither the emitted
-    module nor dsfc. It is run beside the layer before the file is written.
+    The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name, and
+    returns y and the tensors of the state after. It needs neither the emitted module nor dsfc. It
+    is run beside the layer before the file is written.
 
     Args:
         layer: an instance of the class of an emitted module.
@@ -140,15 +141,32 @@ def export_file(
             weights do not fit the layer.
     """
     file = Path(target)
-    try:
-        with TemporaryDirectory(prefix="dsfc-") as folder:
-            emitted = file if file.suffix == ".py" else compile_spec(file, out=folder, mixer=mixer)
-            known = surface(import_module(emitted), sizes)
-            layer = known.cls(**known.sizes).eval()
+    with TemporaryDirectory(prefix="dsfc-") as folder:
+        emitted = file if file.suffix == ".py" else compile_spec(file, out=folder, mixer=mixer)
+        module = imported(emitted)
+        try:
+            layer = _made(module, sizes)
             if weights is not None:
-                layer.load_state_dict(dict(read(weights)))
-            return export(layer, path, to=to, step=step)
-    except (SurfaceError, Unfit, ImportError, RuntimeError) as e:
-        problem = str(e).strip().splitlines()[-1].strip()
-        known_problem = NoExport(NOWHERE, layer=file.name, target=to, problem=problem)
-        raise DiagnosticError((known_problem,)) from e
+                _load(layer, weights)
+        except (SurfaceError, Unfit) as e:
+            known = NoExport(NOWHERE, layer=file.name, target=to, problem=str(e))
+            raise DiagnosticError((known,)) from e
+        return export(layer, path, to=to, step=step)
+
+
+def _made(module: ModuleType, sizes: Mapping[str, int]) -> nn.Module:
+    """The layer of a module at these sizes."""
+    try:
+        known = surface(module, sizes)
+        return known.cls(**known.sizes).eval()
+    except RuntimeError as e:  # PyTorch's, whose last line says what it cannot allocate
+        raise SurfaceError(str(e).strip().splitlines()[-1].strip()) from e
+
+
+def _load(layer: nn.Module, weights: Path) -> None:
+    """Gives a layer the weights of a file."""
+    try:
+        layer.load_state_dict(dict(read(weights)))
+    except RuntimeError as e:  # PyTorch's, a line for what is missing, unknown, of another shape
+        lines = [line.strip() for line in str(e).splitlines()[1:]]
+        raise Unfit(f"{weights} does not fit: {' '.join(lines)}") from e

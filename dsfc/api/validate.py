@@ -17,6 +17,7 @@ from types import ModuleType
 
 from dsfc import files
 from dsfc.api.compile import compile_spec
+from dsfc.api.imported import imported
 from dsfc.api.locate import SUFFIX
 from dsfc.api.pipeline import Compilation, load
 from dsfc.diagnostics.file_error import file_error
@@ -61,7 +62,7 @@ def validate(
     if file.suffix == ".py":
         row, known = _origin(file, spec, mixer)
         try:
-            module = target if isinstance(target, ModuleType) else _imported(file)
+            module = target if isinstance(target, ModuleType) else imported(file)
             report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
                                 unit=_unit(known))  # fmt: skip
         except SurfaceError as e:
@@ -78,16 +79,6 @@ def _unit(known: Compilation | None) -> frozenset[str]:
     if known is None:
         return frozenset()
     return frozenset(map(known.identifiers(), unit_inputs(known.system.inputs)))
-
-
-def _imported(file: Path) -> ModuleType:
-    """The module of a file that its user may have edited."""
-    try:
-        return import_module(file)
-    except Exception as e:
-        if isinstance(e, ImportError) and e.name == "torch":
-            raise
-        raise file_error(file, f"importing it raises {type(e).__name__}: {e}") from e
 
 
 def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, Compilation | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dsfc.cli.options import mistakes_option
+from dsfc.cli.options import mistakes_option, sizes_of
 from dsfc.cli.report import STEPS, drawing, refuse_existing, told, write
 from dsfc.cli.spec import SpecWord, mixer_of
 
@@ -30,8 +30,6 @@ def compare(
     The page has what `dsfc report` says of each mixer, section by section, with memory, influence
     and frequency response of all in one chart. Parameters are those that the specs start from.
     """
-    from dsfc.cli.equiv import sizes_of
-
     if len(specs) < 2:
         raise click.UsageError("give two SPECs or more; one alone is what `dsfc report` takes")
     chosen = sizes_of(sizes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dsfc.cli.options import mistakes_option, size_of_axis
+from dsfc.cli.options import mistakes_option, sizes_of
 from dsfc.cli.progress import progress
 from dsfc.cli.spec import SpecWord, mixer_of
 
@@ -93,7 +93,7 @@ def convert(
     if mixers or renamed:
         raise click.UsageError(f"--layout names the mixer; {'--map' if renamed else mixers[0]} "
                                "does not go with it")  # fmt: skip
-    chosen = dict(map(size_of_axis, sizes))
+    chosen = sizes_of(sizes)
     try:
         from dsfc.api.published import Request, convert_published
     except ImportError as e:

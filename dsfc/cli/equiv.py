@@ -13,7 +13,7 @@ import click
 
 from dsfc.cli.colours import coloured
 from dsfc.cli.lift import is_module, lift_options, run, said
-from dsfc.cli.options import format_option, timeout_option
+from dsfc.cli.options import format_option, sizes_of, timeout_option
 from dsfc.cli.process import bounded, clear_line
 from dsfc.cli.spec import SpecWord, mixer_of
 from dsfc.cli.usage import examples
@@ -314,18 +314,6 @@ def identified(
                 f"--map: {owner.name} has no input, parameter or buffer {name}; it has {has}"
             )
     return names
-
-
-def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
-    """The sizes that `h=4,n=64` gives."""
-    out: dict[str, int] = {}
-    for part in (part for word in words for part in word.split(",")):
-        name, equals, size = part.strip().partition("=")
-        if not name or not equals or not (size.isascii() and size.isdecimal() and len(size) < 10):
-            raise click.UsageError(f"--size wants AXIS=SIZE, such as h=4,n=64, not {part}")
-        if out.setdefault(name.strip(), int(size)) != int(size):
-            raise click.UsageError(f"--size gives two sizes of {name}")
-    return out
 
 
 def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Compilation:

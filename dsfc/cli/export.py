@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsfc.cli.options import mistakes_option, size_of_axis
+from dsfc.cli.options import mistakes_option, sizes_of
 from dsfc.cli.progress import progress
 from dsfc.cli.spec import SpecWord, spec_and_mixer
 
@@ -26,7 +26,11 @@ from dsfc.cli.spec import SpecWord, spec_and_mixer
 )
 @click.option("--step", is_flag=True, help="One token, with the state before and after.")
 @click.option(
-    "--size", "sizes", multiple=True, metavar="AXIS=SIZE", help="Size of an axis of the layer."
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="AXIS=SIZE,…",
+    help="Sizes of axes of the layer, such as d=64,h=2.",
 )
 @click.option(
     "--weights",
@@ -49,7 +53,7 @@ def export(
     The batch and the length stay open. The program is run beside the layer first, and nothing is
     written unless both give the same numbers. A module is a program, and this command runs it.
     """
-    chosen = dict(map(size_of_axis, sizes))
+    chosen = sizes_of(sizes)
     target, mixer = spec_and_mixer(target, mixer)
     try:
         from dsfc.api.export import export_file

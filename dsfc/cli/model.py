@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsfc.cli.options import mistakes_option
+from dsfc.cli.options import mistakes_option, sizes_of
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, mixer_of
 
@@ -68,7 +68,6 @@ def model(
     share their weights. All sizes stand in `config.json`, and may be changed there.
     """
     from dsfc.api.model import causal_module, write_folder
-    from dsfc.cli.equiv import sizes_of
     from dsfc.cli.failure import Mistakes
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.model.build import folder, part

@@ -79,6 +79,28 @@ def _timed(ctx: click.Context, param: click.Parameter, value: float | None) -> N
     ctx.meta[TIMEOUT] = value
 
 
+def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
+    """Returns the sizes that `--size` gives by axis: 4 of h and 64 of n for `h=4,n=64`.
+
+    Args:
+        words: of the option, which may be repeated; each holds one size or several.
+
+    Raises:
+        UsageError: a word is no size, or two of them give one axis two sizes.
+    """
+    sizes: dict[str, int] = {}
+    for part in (part for word in words for part in word.split(",")):
+        name, equals, size = part.strip().partition("=")
+        is_size = size.isascii() and size.isdecimal() and len(size) < 10 and int(size) > 0
+        if not name or not equals or not is_size:
+            raise click.UsageError(
+                f"--size wants AXIS=SIZE with whole numbers from 1, such as h=4,n=64, not {part}"
+            )
+        if sizes.setdefault(name.strip(), int(size)) != int(size):
+            raise click.UsageError(f"--size gives two sizes of {name}")
+    return sizes
+
+
 def require_parallel_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the option that treats mixers without a parallel form as errors."""
     option = click.option(
@@ -113,15 +135,3 @@ def chosen_form() -> str:
 def _kept(ctx: click.Context, param: click.Parameter, value: str) -> str:
     ctx.meta[FORM] = value
     return value
-
-
-def size_of_axis(word: str) -> tuple[str, int]:
-    """Returns the name and the size that a word such as `d=64` gives.
-
-    Raises:
-        UsageError: it gives none.
-    """
-    name, _, number = word.partition("=")
-    if not name or not number.isascii() or not number.isdigit() or int(number) < 1:
-        raise click.UsageError(f"--size takes AXIS=SIZE with a whole number from 1, got {word}")
-    return name, int(number)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dsfc.cli.options import mistakes_option
+from dsfc.cli.options import mistakes_option, sizes_of
 from dsfc.cli.progress import progress
 from dsfc.cli.spec import SpecWord, mixer_of
 
@@ -69,8 +69,6 @@ def report(
     that the spec starts from, and of trained ones with --weights. MODULE is a program, and
     --weights imports it; without it one is emitted.
     """
-    from dsfc.cli.equiv import sizes_of
-
     if module is not None and weights is None:
         raise click.UsageError("a MODULE goes with --weights")
     chosen = sizes_of(sizes)

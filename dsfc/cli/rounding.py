@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsfc.cli.equiv import sizes_of
-from dsfc.cli.options import format_option
+from dsfc.cli.options import format_option, sizes_of
 from dsfc.cli.spec import SpecWord, spec_and_mixer
 
 UNKNOWN = 5

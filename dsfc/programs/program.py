@@ -124,6 +124,7 @@ def _without_ones(traced: ExportedProgram) -> ExportedProgram:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Traces sizes of 0 and 1 as any others, without gradients and without PyTorch's warnings."""
+    # PyTorch gives its modules of options `patch` when they are imported, which mypy does not see.
     oblivious = shapes.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]
     with torch.no_grad(), oblivious, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -133,7 +134,9 @@ def _quietly() -> Iterator[None]:
 class _Wrapper(nn.Module):
     """A layer as a function of named tensors: inputs and the state before."""
 
-    def __init__(self, layer: nn.Module, known: Surface, step: bool) -> None:
+    layer: Layer  # said here, as mypy takes any attribute of a module for a tensor or a module
+
+    def __init__(self, layer: Layer, known: Surface, step: bool) -> None:
         super().__init__()
         self.layer = layer
         self._known, self._step = known, step
@@ -150,7 +153,7 @@ class _Wrapper(nn.Module):
             bound = signature.bind(*tensors, **named).arguments
             return self._run([bound[n] for n in known.inputs], [bound[n] for n in states])
 
-        # What traces a module names its inputs as the signature does.
+        # What traces a module names its inputs as the signature does; mypy knows none of functions.
         forward.__signature__ = signature  # type: ignore[attr-defined]
         self.forward = forward
 
@@ -159,7 +162,7 @@ class _Wrapper(nn.Module):
         known = self._known
         before = known.module.State(*states) if states else None
         if self._step:
-            y, after = self.layer.step(*inputs, before)  # type: ignore[operator]
+            y, after = self.layer.step(*inputs, before)
         else:
             y, after = ends(self.layer(*inputs, before, mode=self._mode, **known.carried)
                             if known.causal else self.layer(*inputs, mode=self._mode))  # fmt: skip

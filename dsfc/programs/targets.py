@@ -22,7 +22,15 @@ def write_torch(program: Program, path: Path) -> Run:
 
 
 def write_aoti(program: Program, path: Path) -> Run:
-    """Writes machine code, what `torch._inductor.aoti_load_package` loads; a compiler is needed."""
+    """Writes machine code, what `torch._inductor.aoti_load_package` loads; a compiler is needed.
+
+    Raises:
+        NoProgram: a tensor is complex. Inductor of PyTorch 2.13 writes no loop of such tensors, and
+            of a step of S4D a program whose numbers are right at some batches and wrong at others.
+    """
+    known = _complex(program)
+    if known:
+        raise NoProgram(f"AOTInductor is not right for complex numbers, and {known} is complex")
     # Inductor of PyTorch 2.13 declares a result of a loop twice in C++ where a later operation
     # reuses its memory in place.
     options = {"inplace_buffers": False}
@@ -44,10 +52,9 @@ def write_onnx(program: Program, path: Path) -> Run:
         NoProgram: a tensor is complex, which ONNX has no operators for; or onnx, onnxscript or
             onnxruntime are not installed.
     """
-    held = {n.name: n.meta["val"] for n in program.exported.graph.nodes if "val" in n.meta}
-    complex_ones = [n for n, x in held.items() if isinstance(x, Tensor) and x.is_complex()]
-    if complex_ones:
-        raise NoProgram(f"ONNX has no complex numbers, and {complex_ones[0]} is complex")
+    known = _complex(program)
+    if known:
+        raise NoProgram(f"ONNX has no complex numbers, and {known} is complex")
     try:
         import onnxruntime
         import onnxscript  # noqa: F401 - the exporter of torch needs it
@@ -103,4 +110,11 @@ def write(program: Program, to: str, path: Path) -> Run:
         raise
     except Exception as e:  # whatever a foreign compiler raises, an internal error of it too
         reason = [line.strip() for line in str(e).splitlines() if line.strip()]
-        raise NoProgram(f"PyTorch does not write it: {(reason or [type(e).__name__])[0]}") from e
+        said = (reason or [type(e).__name__])[0].rstrip(":")
+        raise NoProgram(f"PyTorch does not write it: {said}") from e
+
+
+def _complex(program: Program) -> str | None:
+    """Returns the name of the first complex tensor that a program computes with, if any is."""
+    held = {n.name: n.meta["val"] for n in program.exported.graph.nodes if "val" in n.meta}
+    return next((n for n, x in held.items() if isinstance(x, Tensor) and x.is_complex()), None)

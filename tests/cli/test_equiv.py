@@ -83,7 +83,8 @@ def test_a_proof_at_some_sizes_has_an_exit_code_of_its_own(
     [
         ("h=3,n=2,d=7", "no sizes keep n = d / h"),
         ("q=3", "neither of the two has an axis q"),
-        ("h=0", "h = 0 is not an integer from 1 to 256"),
+        ("h=0", "with whole numbers from 1"),
+        ("h=257", "h = 257 is not an integer from 1 to 256"),
         ("h", "--size wants AXIS=SIZE"),
         ("h=two", "--size wants AXIS=SIZE"),
         ("h=2,h=3", "--size gives two sizes of h"),
