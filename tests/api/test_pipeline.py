@@ -184,7 +184,11 @@ def test_shipped_specs_have_names(root: Path) -> None:
     assert shipped_names() == tuple(sorted(p.stem for p in (root / "specs").glob("*.dsf")))
     assert block_names() == tuple(sorted(p.stem for p in (root / "specs/blocks").glob("*.dsf")))
     assert spec_names() == tuple(sorted({*shipped_names(), *block_names()}))
-    assert locate("mamba_block").shipped and locate("s6").shipped and locate("s6").file.name == "s6.dsf"
+    assert (
+        locate("mamba_block").shipped
+        and locate("s6").shipped
+        and locate("s6").file.name == "s6.dsf"
+    )
 
 
 def test_a_file_comes_before_a_shipped_spec(
