@@ -24,6 +24,7 @@ from dsfc.validate.surface import Sample, Surface, gradients
 PARTS = ((None, None), ("rms", "silu"), ("layer", "sigmoid"))
 """Norms and gates that are tried."""
 
+_OPTIONS = ("d", "norm", "gate", "bias", "device", "dtype")
 _EPS = 1e-5
 _LENGTH, _BATCH, _WIDTH = 2 * CHUNK + 1, 2, 6
 
@@ -49,13 +50,13 @@ class Definition:
     def width(self) -> int:
         """The width of the layer."""
         (axes, *_) = self.plain.inputs.values()
-        return _WIDTH if self.maps_the_input else axes[0]
+        return self.plain.sizes.get("d", _WIDTH) if self.maps_the_input else axes[0]
 
     def sequence(self) -> Tensor:
         """Returns an input of the layer, `[B, L, d]`, that takes a gradient."""
         if self.maps_the_input:
             generator = torch.Generator().manual_seed(5)
-            u = torch.randn(_BATCH, _LENGTH, _WIDTH, generator=generator, dtype=torch.float64)
+            u = torch.randn(_BATCH, _LENGTH, self.width, generator=generator, dtype=torch.float64)
         else:
             (u,) = self.plain.draw(_LENGTH, _BATCH).values()
         return u.requires_grad_()
@@ -103,7 +104,8 @@ def whole_layer(surface: Surface, definition: Definition) -> str:
     if cls is None:
         raise BrokenPromiseError("the module has no layer")
     known, plain = inspect.signature(cls).parameters, definition.plain
-    axes = {n: n if n in plain.sizes else n.rstrip("_") for n in known if n != "d"}
+    # An axis that is called as an option of the layer has an underscore behind its name there.
+    axes = {n: n if n in plain.sizes else n.rstrip("_") for n in known if n not in _OPTIONS}
     sizes = {n: plain.sizes[axis] for n, axis in axes.items() if axis in plain.sizes}
     worst = 0.0
     for norm, gate in PARTS:

@@ -25,9 +25,9 @@ from typing import Any
 
 from shares import HERE, source_hash
 
-sys.path.extend(str(HERE.parent / f) for f in ("backends/torch", "model", "programs", "specs"))
+sys.path[:0] = [str(HERE.parent / f) for f in ("backends/torch", "model", "programs", "specs")]
 
-from elsewhere import MIXERS
+from elsewhere import MIXERS  # noqa: E402 - of a folder that was just named
 
 DATA = HERE / "features.json"
 VERSIONS = ("dsfc", "torch", "transformers", "onnx", "onnxruntime")
