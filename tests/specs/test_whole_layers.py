@@ -47,5 +47,6 @@ def test_verify_knows_what_a_module_was_asked_to_be(
     path = dsfc.compile("linear_attn", out=tmp_path / "linear_attn.py", **options)
     report = dsfc.verify(path, fast=True)
     (origin,) = (row for row in report.rows if row.name == "origin")
+    assert any(row.name == "layer" for row in report.rows) == ("layer" in options)
     assert "byte for byte" in origin.figure
     assert all(row.outcome is not Outcome.BROKEN for row in report.rows)
