@@ -31,7 +31,7 @@ def test_commands_and_options_are_offered() -> None:
 @pytest.mark.parametrize("command", ["show", "check", "compile", "verify", "equiv", "atlas"])
 def test_the_names_of_shipped_specs_are_offered(command: str) -> None:
     assert offered(command, "") == list(spec_names())
-    assert offered(command, "rwkv") == ["rwkv4", "rwkv5", "rwkv6", "rwkv7"]
+    assert offered(command, "rwkv") == ["rwkv4", "rwkv5", "rwkv6", "rwkv7", "rwkv7_block"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
