@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,9 @@ from sphinx.application import Sphinx
 DATA = Path(__file__).parents[2] / "tests" / "campaigns"
 
 
-def read(name: str) -> dict[str, Any]:
+def read(name: str) -> Any:  # noqa: ANN401 - as each campaign writes it
     """Returns the data of a campaign."""
-    found: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text("utf-8"))
-    return found
+    return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
@@ -137,6 +137,42 @@ def fuzz(found: dict[str, Any]) -> str:
     return "\n".join((first, kinds, _shares(found), wrong))
 
 
+def features(cells: list[dict[str, Any]]) -> str:
+    """Returns what can be done with each mixer, in Markdown: a table, and what was refused."""
+    known = {(one["mixer"], one["feature"]): one for one in cells}
+    columns = tuple(dict.fromkeys(one["feature"] for one in cells))
+    told: dict[str, int] = {}
+
+    def shown(mixer: str, feature: str) -> str:
+        one = known.get((mixer, feature))
+        if one is None:
+            return "not run"
+        if one["outcome"] == "green":
+            return "✓"
+        return f"{one['outcome']} ({told.setdefault(one['said'], len(told) + 1)})"
+
+    mixers = dict.fromkeys(one["mixer"] for one in cells)
+    rows: list[tuple[object, ...]] = [
+        (f"[{mixer}](mixers/{mixer}.md)", *(shown(mixer, f) for f in columns)) for mixer in mixers
+    ]
+    reasons = "".join(f"{number}. {_plain(said)}\n" for said, number in told.items())
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in cells:
+        versions = ", ".join(f"{n} {v}" for n, v in one["versions"].items())
+        runs.setdefault((one["source"], versions), []).append(one)
+    sources: list[tuple[object, ...]] = []
+    for (source, versions), some in runs.items():
+        days = sorted({one["day"] for one in some})
+        sources.append((f"`{source}`", len(some), " to ".join({days[0]: 0, days[-1]: 0}), versions))
+    made = table(("hash of the source", "cells", "day", "versions"), sources)
+    return "\n".join((table(("mixer", *columns), rows), reasons, made))
+
+
+def _plain(said: str) -> str:
+    """What a program said, in which no sign is markup, on one line."""
+    return re.sub(r"([\\*_`$\[\]<>|])", r"\\\1", " ".join(said.split()))
+
+
 class Campaign(Generated):
     """The figures of one campaign."""
 
@@ -146,7 +182,13 @@ class Campaign(Generated):
         """Writes its tables."""
         (name,) = self.arguments
         self.env.note_dependency(str(DATA / f"{name}.json"))
-        return {"modules": random_modules, "mutation": mutation, "fuzz": fuzz}[name](read(name))
+        made = {
+            "modules": random_modules,
+            "mutation": mutation,
+            "fuzz": fuzz,
+            "features": features,
+        }
+        return made[name](read(name))
 
 
 class ExportTable(Generated):

@@ -11,6 +11,8 @@ from dsfc_docs import Generated
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from dsfc.api.locate import spec_names
+
 FOLDER = "reference/mixers"
 """Where the pages stand; not under version control, since they hold a title and a directive."""
 
@@ -60,7 +62,7 @@ def _pages(app: Sphinx) -> None:
     wrong = paper_pages.wrong(paper_pages.cited())
     if wrong:
         raise ExtensionError("\n".join(wrong))
-    titles = {n: mixer_pages.entry(n).title for n in mixer_pages.names()}
+    titles = {n: mixer_pages.entry(n).title for n in spec_names()}
     wanted = {f"{n}.md": _source(n, title) for n, title in titles.items()}
     for old in folder.glob("*.md"):
         if old.name not in wanted:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 from itertools import takewhile
 
 import errata
@@ -21,6 +20,7 @@ import spectrum
 from dsfc.backends.torch.cost import Cost, plan_costs
 
 from dsfc.api.decide import claims
+from dsfc.api.locate import shipped_names, spec_names
 from dsfc.api.pipeline import Compilation, SpecText, read
 from dsfc.api.shipped import Kind, shipped, shipped_papers
 from dsfc.claims.decide import decide
@@ -48,6 +48,11 @@ _APART = {
     Kind.MODIFIER: "Fragments to use",
 }
 """Kinds of specs that do not compile by themselves → the heading of their table."""
+
+_BLOCKS = (
+    "Mixers with the convolutions, gates, norms and output maps of a published model: each maps "
+    "a sequence of width d to one of width d."
+)
 
 _STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
 
@@ -78,9 +83,8 @@ class Entry:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        file = resources.files("dsfc.specs") / f"{name}.dsf"
-        self.source = file.read_text(encoding="utf-8")
         self.spec: SpecText = read(name)
+        self.source = self.spec.spec.span.source.text
 
     @property
     def is_modifier(self) -> bool:
@@ -161,13 +165,6 @@ def _no_other(name: str) -> System:
 def entry(name: str) -> Entry:
     """Returns a shipped spec."""
     return Entry(name)
-
-
-@cache
-def names() -> tuple[str, ...]:
-    """Returns the names of the shipped specs, sorted."""
-    files = (f.name for f in resources.files("dsfc.specs").iterdir())
-    return tuple(sorted(f.removesuffix(".dsf") for f in files if f.endswith(".dsf")))
 
 
 # --- one page -------------------------------------------------------------------------------------
@@ -417,21 +414,24 @@ def _cells(rows: str) -> str:
 
 
 def table() -> str:
-    """Returns the tables of all specs, one per structure class, as Markdown."""
+    """Returns the tables of all specs: one per structure class, one of blocks, as Markdown."""
     kinds = {s.name: s.kind for s in shipped()}
-    mixers = [entry(n) for n in names() if kinds[n] is Kind.MIXER]
+    mixers, blocks = (
+        [entry(n) for n in spec_names() if kinds[n] is kind] for kind in (Kind.MIXER, Kind.BLOCK)
+    )
     parts = []
     for kind in ClassName:
         rows = [e for e in mixers if e.it.structure.name is kind]
         if rows:
             parts.append(f"## {kind.value}\n\n{CLASSES[kind].form.capitalize()}.\n\n{_rows(rows)}")
+    parts.append(f"## Blocks\n\n{_BLOCKS}\n\n{_rows(blocks)}")
     return "\n\n".join((*parts, *_apart(kinds))) + "\n"
 
 
 def _apart(kinds: Mapping[str, Kind]) -> Iterator[str]:
     """Tables of what is no mixer by itself, or none that compiles."""
     for part, title in _APART.items():
-        rest = [entry(n) for n in names() if kinds[n] is part]
+        rest = [entry(n) for n in spec_names() if kinds[n] is part]
         lines = "\n".join(f"| {_link(e)} | {_escaped(e.title)} | {_codes(e)} |" for e in rest)
         yield f"## {title}\n\n| spec | | |\n|---|---|---|\n{lines}"
 
@@ -475,6 +475,6 @@ def _codes(e: Entry) -> str:
 
 
 def kernels() -> str:
-    """Returns the table of which calls run in kernels, of all specs that compile."""
-    mixers = [entry(n) for n in names() if not entry(n).is_modifier]
+    """Returns the table of which calls run in kernels, of all mixers that compile."""
+    mixers = [entry(n) for n in shipped_names() if not entry(n).is_modifier]
     return f"{kernel_table.table({e.name: e.it for e in mixers if not e.refused})}\n"

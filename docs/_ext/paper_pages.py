@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dsfc.api.locate import shipped_names
+from dsfc.api.locate import spec_names
 from dsfc.api.pipeline import read
 from dsfc.api.shipped import shipped_papers
 from dsfc.papers import Paper
@@ -32,7 +32,7 @@ def reference(paper: Paper, whole: bool = False) -> str:
 def references() -> str:
     """Returns the papers that specs name by year, each with the specs that do, as a list."""
     specs: dict[tuple[int, str], tuple[Paper, list[str]]] = {}
-    for name in shipped_names():
+    for name in spec_names():
         for p in shipped_papers(name):
             specs.setdefault((p.year, p.named + p.title), (p, []))[1].append(name)
     return "".join(
@@ -45,7 +45,7 @@ def references() -> str:
 
 def cited() -> dict[str, Cited]:
     """Returns of each shipped spec its papers, and what its definitions say they are of."""
-    return {name: (shipped_papers(name), _labels(name)) for name in shipped_names()}
+    return {name: (shipped_papers(name), _labels(name)) for name in spec_names()}
 
 
 def _labels(name: str) -> tuple[str, ...]:

@@ -47,15 +47,14 @@ def locate(path: str | os.PathLike[str]) -> Place:
         if file.is_file():
             return Place(file)
         if _BARE.fullmatch(word):
-            for folder in (_library(), _library() / BLOCKS):
-                if (shipped := folder / f"{word}{SUFFIX}").is_file():
-                    return Place(shipped, shipped=True)
+            if (shipped := shipped_file(word)) is not None:
+                return Place(shipped, shipped=True)
         if file.exists():  # a folder, a pipe; reading it says what is wrong, if anything is
             return Place(file)
         beside = [str(f) for f in file.parent.glob(f"*{SUFFIX}")]
     except (OSError, ValueError):  # a path that the system cannot have; so does reading it
         return Place(file)
-    near = nearest(word, beside) or nearest(file.stem, shipped_names())
+    near = nearest(word, beside) or nearest(file.stem, spec_names())
     problem = "no such file, and no shipped spec of that name"
     spec, colon, mixer = word.rpartition(":")
     if colon and mixer.isidentifier() and Path(spec).is_file():
@@ -67,8 +66,32 @@ def locate(path: str | os.PathLike[str]) -> Place:
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Returns the names of the shipped specs, sorted."""
-    return tuple(sorted(f.stem for f in _library().glob(f"*{SUFFIX}")))
+    """Returns the names of the shipped mixers, bases and modifiers, sorted; no blocks."""
+    return _stems(_library())
+
+
+def block_names() -> tuple[str, ...]:
+    """Returns the names of the shipped blocks of models, sorted."""
+    return _stems(_library() / BLOCKS)
+
+
+def spec_names() -> tuple[str, ...]:
+    """Returns every bare name that means a shipped spec, sorted: of mixers and of blocks."""
+    return tuple(sorted((*shipped_names(), *block_names())))
+
+
+def shipped_file(name: str) -> Path | None:
+    """Returns the file of a shipped spec, None where none has that name.
+
+    Args:
+        name: of the spec, without a suffix.
+    """
+    files = (folder / f"{name}{SUFFIX}" for folder in (_library(), _library() / BLOCKS))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _stems(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(file.stem for file in folder.glob(f"*{SUFFIX}")))
 
 
 def _library() -> Path:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 
 from dsfc.api.coverage import Call, Runs, on_targets
-from dsfc.api.locate import shipped_names
+from dsfc.api.locate import block_names, spec_names
 from dsfc.api.pipeline import Compilation, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
@@ -19,12 +19,14 @@ class Kind(StrEnum):
     """The kinds of shipped specs.
 
     MIXER: it compiles.
+    BLOCK: a mixer with what stands around it in a published model; it compiles.
     BASE: mixers extend it; alone it has no output, or leaves a map open.
     MODIFIER: it rewrites a mixer.
     DESCRIBED: it is a mixer that this version does not compile.
     """
 
     MIXER = "mixer"
+    BLOCK = "block"
     BASE = "base"
     MODIFIER = "modifier"
     DESCRIBED = "described"
@@ -54,8 +56,8 @@ class Shipped:
 
 
 def shipped() -> tuple[Shipped, ...]:
-    """Returns a line of every shipped spec, sorted by name."""
-    return tuple(shipped_line(name) for name in shipped_names())
+    """Returns a line of every shipped spec, blocks too, sorted by name."""
+    return tuple(shipped_line(name) for name in spec_names())
 
 
 def shipped_line(name: str) -> Shipped:
@@ -83,7 +85,8 @@ def shipped_line(name: str) -> Shipped:
     grows = "all tokens" if structure.sums else ""
     fixed = text(structure.state_size) if structure.blocks else ""
     state = " + ".join(x for x in (fixed, grows) if x) or "the last tokens"
-    return line(Kind.MIXER, structure=structure.title, state=state, kernels=_kernels(compilation))
+    kind = Kind.BLOCK if name in block_names() else Kind.MIXER
+    return line(kind, structure=structure.title, state=state, kernels=_kernels(compilation))
 
 
 def shipped_papers(name: str) -> tuple[Paper, ...]:

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -23,12 +24,13 @@ from dsfc.api.pipeline import Compilation, load
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
-from dsfc.emit.module import Option, Origin, digest, origin
+from dsfc.emit.module import Option, Origin, digest, origin, write
 from dsfc.python_text import parsed
 from dsfc.validate.report import Outcome, Report, Row
-from dsfc.validate.run import Progress
+from dsfc.validate.run import Check, Progress, deterministic_torch
 from dsfc.validate.run import validate as run_checks
-from dsfc.validate.surface import SurfaceError, unit_inputs
+from dsfc.validate.surface import SurfaceError, surface, unit_inputs
+from dsfc.validate.whole_layer import Definition, whole_layer
 
 PathText = str | os.PathLike[str]
 
@@ -64,7 +66,7 @@ def validate(
         try:
             module = target if isinstance(target, ModuleType) else imported(file)
             report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
-                                unit=_unit(known))  # fmt: skip
+                                unit=_unit(known), more=_of_layer(known))  # fmt: skip
         except SurfaceError as e:
             raise file_error(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
@@ -79,6 +81,21 @@ def _unit(known: Compilation | None) -> frozenset[str]:
     if known is None:
         return frozenset()
     return frozenset(map(known.identifiers(), unit_inputs(known.system.inputs)))
+
+
+def _of_layer(known: Compilation | None) -> tuple[Check, ...]:
+    """The check of the layer that a module has; none without one, or without its spec."""
+    if known is None or not known.in_layer:
+        return ()
+    alone = replace(known, in_layer=False)
+    with tempfile.TemporaryDirectory(prefix="dsfc-") as folder, deterministic_torch():
+        path = Path(folder, f"{alone.name}_alone.py")
+        write(alone.module(), path)
+        plain = surface(import_module(path), unit=_unit(alone))
+    axes = alone.plan.array(alone.plan.output).axes
+    heads = tuple(at for at, axis in enumerate(axes) if axis.heads)
+    definition = Definition(plain, heads)
+    return (Check("layer", partial(whole_layer, definition=definition), fast=True),)
 
 
 def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, Compilation | None]:

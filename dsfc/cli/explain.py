@@ -79,16 +79,16 @@ def _listed() -> Iterator[str]:
 
 def _known() -> tuple[str, ...]:
     """What can be explained beside codes."""
-    from dsfc.api.locate import shipped_names
+    from dsfc.api.locate import spec_names
     from dsfc.mixer.words import WORDS
     from dsfc.structure.classes import CLASSES
 
-    return (*WORDS, *(name.value for name in CLASSES), *shipped_names())
+    return (*WORDS, *(name.value for name in CLASSES), *spec_names())
 
 
 def _pages(word: str) -> Iterator[Iterator[str]]:
     """The pages of a word; `softmax` is a function, a class and a mixer."""
-    from dsfc.api.locate import shipped_names
+    from dsfc.api.locate import spec_names
     from dsfc.mixer.words import WORDS
     from dsfc.structure.classes import CLASSES
 
@@ -96,7 +96,7 @@ def _pages(word: str) -> Iterator[Iterator[str]]:
         yield _word(WORDS[word])
     if word in {name.value for name in CLASSES}:
         yield _class(word)
-    if word in shipped_names():
+    if word in spec_names():
         yield _shipped(word)
 
 
@@ -127,6 +127,7 @@ def _shipped(name: str) -> Iterator[str]:
     line = shipped_line(name)
     kinds = {
         Kind.MIXER: "a shipped mixer",
+        Kind.BLOCK: "a shipped block, a mixer with what stands around it in a model",
         Kind.BASE: "a shipped base, which mixers extend",
         Kind.MODIFIER: "a shipped modifier, which mixers use",
         Kind.DESCRIBED: "a shipped mixer that this version does not compile",
@@ -137,7 +138,7 @@ def _shipped(name: str) -> Iterator[str]:
         yield f"  size of its state: {line.state}"
         yield f"  targets with kernels for all of it: {', '.join(line.kernels) or 'none'}"
     yield from (f"  {paper}" for paper in line.papers)
-    if line.kind is Kind.MIXER:
+    if line.kind in (Kind.MIXER, Kind.BLOCK):
         shown = f"dsfc show {name}", f"dsfc compile {name}"
         yield f"{as_code(shown[0])} prints its matrices, {as_code(shown[1])} writes its module"
     yield f"more: reference/mixers/{name} in the docs"

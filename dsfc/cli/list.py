@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("list", short_help="List the shipped mixers.")
 @format_option("the list")
 def list_command(form: str) -> None:
-    """List the shipped mixers by the class of their transition.
+    """List the shipped mixers by the class of their transition, and the blocks.
 
     A line has the name of a spec, its title, its paper, how many numbers its state holds, and which
     backends have kernels for all of it. The names may stand wherever a command takes a SPEC.
@@ -41,6 +41,7 @@ def _text(specs: Iterable[Shipped]) -> str:
     from dsfc.api.shipped import Kind
 
     titles = {
+        Kind.BLOCK: "blocks: mixers with the convolutions, gates, norms and maps of their models",
         Kind.BASE: "to extend: mixer mine extends …",
         Kind.MODIFIER: "to modify a mixer with",
         Kind.DESCRIBED: "described, but not linear in their state: they do not compile",

@@ -21,10 +21,10 @@ class _Form(click.types.StringParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Returns the word if there is such a starter or spec."""
-        from dsfc.api.locate import shipped_names
+        from dsfc.api.locate import spec_names
         from dsfc.diagnostics.report import nearest
 
-        known = (*FORMS, *shipped_names())
+        known = (*FORMS, *spec_names())
         if value not in known:
             near = nearest(value, known)
             hint = f"did you mean {near}?" if near else "`dsfc list` shows the shipped mixers"
@@ -35,9 +35,9 @@ class _Form(click.types.StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Returns the forms and shipped specs that begin so."""
-        from dsfc.api.locate import shipped_names
+        from dsfc.api.locate import spec_names
 
-        return [CompletionItem(n) for n in (*FORMS, *shipped_names()) if n.startswith(incomplete)]
+        return [CompletionItem(n) for n in (*FORMS, *spec_names()) if n.startswith(incomplete)]
 
 
 @click.command(
@@ -108,6 +108,7 @@ def _text(name: str, form: str) -> str:
     import re
     from importlib import resources
 
+    from dsfc.api.locate import shipped_file
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.source import Source
     from dsfc.syntax.parse import parse
@@ -116,7 +117,8 @@ def _text(name: str, form: str) -> str:
         starter = resources.files("dsfc.starters") / f"{form}.dsf"
         text = re.sub(r"\bmine\b", lambda _: name, starter.read_text(encoding="utf-8"))
     else:
-        shipped = resources.files("dsfc.specs") / f"{form}.dsf"
+        shipped = shipped_file(form)
+        assert shipped is not None, "the option knows the names"
         head = rf"(?m)^((?:mixer|modifier) ){form}\b"
         text = re.sub(head, lambda m: m[1] + name, shipped.read_text(encoding="utf-8"))
     try:

@@ -32,9 +32,9 @@ class SpecWord(click.types.StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Returns the shipped specs that begin so, then what the shell knows of files."""
-        from dsfc.api.locate import shipped_names
+        from dsfc.api.locate import spec_names
 
-        names = [name for name in shipped_names() if name.startswith(incomplete)]
+        names = [name for name in spec_names() if name.startswith(incomplete)]
         return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
 
 
@@ -46,12 +46,12 @@ def spec_files(words: Iterable[str]) -> Iterator[str]:
     Raises:
         DiagnosticError: E-FILE of a folder without any.
     """
-    from dsfc.api.locate import shipped_names
+    from dsfc.api.locate import spec_names
 
     seen = set()
     for word in words:
         inside = [word]
-        if os.path.isdir(word) and word not in (STDIN, *shipped_names()):
+        if os.path.isdir(word) and word not in (STDIN, *spec_names()):
             inside = [str(path) for path in sorted(Path(word).rglob("*.dsf"))]
         if not inside:
             from dsfc.diagnostics.file_error import file_error

@@ -116,6 +116,7 @@ def validate(
     fast: bool = False,
     progress: Progress | None = None,
     unit: frozenset[str] = frozenset(),
+    more: tuple[Check, ...] = (),
 ) -> Report:
     """Holds an emitted module to its promises.
 
@@ -126,6 +127,7 @@ def validate(
         fast: leave out all but values and gradients: modes, cuts, steps, masks and packs.
         progress: called before each check.
         unit: inputs to draw from (0, 1), see `dsfc.validate.surface.unit_inputs`.
+        more: checks of this module beside those of all.
 
     Returns:
         one row per check; `report.kept` says whether all promises are kept.
@@ -133,7 +135,7 @@ def validate(
     Raises:
         SurfaceError: this is no emitted module, or its class refuses the sizes.
     """
-    chosen = tuple(c for c in CHECKS if c.fast or not (fast or (quick and c.slow)))
+    chosen = tuple(c for c in (*CHECKS, *more) if c.fast or not (fast or (quick and c.slow)))
     with deterministic_torch():
         described = surface(module, sizes, unit)
         rows = []

@@ -132,6 +132,13 @@ class Surface:
         return layer
 
     @property
+    def layer_cls(self) -> type[nn.Module] | None:
+        """The layer around the mixer; None where the module has none."""
+        around = _classes(self.module)[1:]
+        layer: type[nn.Module] | None = getattr(self.module, around[0]) if around else None
+        return layer
+
+    @property
     def functional(self) -> Callable[..., tuple[Tensor, ...]]:
         """The mixer as a function of inputs, parameter values and states; sizes are given."""
         function: Callable[..., tuple[Tensor, ...]] = getattr(self.module, self.mixer)
@@ -325,12 +332,16 @@ def unit_inputs(inputs: Iterable[Declared]) -> frozenset[str]:
 
 def _exports(module: ModuleType) -> tuple[str, str]:
     """Names of the class and of the functional form."""
-    names = [name for name in module.__all__ if name not in ("State", "reference")]
-    classes = [name for name in names if isinstance(getattr(module, name), type)]
-    functions = [name for name in names if name not in classes]
+    classes = _classes(module)
+    functions = [n for n in module.__all__ if n not in (*classes, "State", "reference")]
     if len(classes) not in (1, 2) or len(functions) != 1:  # the mixer comes before its layer
         raise SurfaceError(f"{module.__name__} does not export one mixer and one function")
     return classes[0], functions[0]
+
+
+def _classes(module: ModuleType) -> list[str]:
+    """Names of the mixer, then of its layer if there is one."""
+    return [n for n in module.__all__ if n != "State" and isinstance(getattr(module, n), type)]
 
 
 def _sizes(cls: type[nn.Module], sizes: Mapping[str, int] | None) -> dict[str, int]:

@@ -11,7 +11,7 @@ import pytest
 
 import dsfc.api.pipeline as pipeline
 from dsfc.api.compile import compile_spec
-from dsfc.api.locate import locate, shipped_names
+from dsfc.api.locate import block_names, locate, shipped_names, spec_names
 from dsfc.api.pipeline import load, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
@@ -182,7 +182,13 @@ def test_a_spec_that_does_not_compile_writes_nothing(tmp_path: Path) -> None:
 
 def test_shipped_specs_have_names(root: Path) -> None:
     assert shipped_names() == tuple(sorted(p.stem for p in (root / "specs").glob("*.dsf")))
-    assert locate("s6").shipped and locate("s6").file.name == "s6.dsf"
+    assert block_names() == tuple(sorted(p.stem for p in (root / "specs/blocks").glob("*.dsf")))
+    assert spec_names() == tuple(sorted({*shipped_names(), *block_names()}))
+    assert (
+        locate("mamba_block").shipped
+        and locate("s6").shipped
+        and locate("s6").file.name == "s6.dsf"
+    )
 
 
 def test_a_file_comes_before_a_shipped_spec(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from dsfc.api.locate import shipped_names
+from dsfc.api.locate import spec_names
 from dsfc.cli import commands
 from dsfc.cli.completion import SHELLS
 
@@ -30,8 +30,8 @@ def test_commands_and_options_are_offered() -> None:
 
 @pytest.mark.parametrize("command", ["show", "check", "compile", "verify", "equiv", "atlas"])
 def test_the_names_of_shipped_specs_are_offered(command: str) -> None:
-    assert offered(command, "") == list(shipped_names())
-    assert offered(command, "rwkv") == ["rwkv4", "rwkv5", "rwkv6", "rwkv7"]
+    assert offered(command, "") == list(spec_names())
+    assert offered(command, "rwkv") == ["rwkv4", "rwkv5", "rwkv6", "rwkv7", "rwkv7_block"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)

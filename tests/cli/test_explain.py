@@ -52,6 +52,11 @@ def test_a_word_of_several_meanings_has_all_of_them(run: Callable) -> None:
     "name, said",
     [
         ("gla", "gla, a shipped mixer: Gated linear attention (GLA)\n  class: per_key\n"),
+        (
+            "mamba_block",
+            "mamba_block, a shipped block, a mixer with what stands around it in a model: Block of "
+            "Mamba\n  class: selective\n",
+        ),
         ("qkv", "qkv, a shipped base, which mixers extend: "),
         ("short_conv", "short_conv, a shipped modifier, which mixers use: "),
         ("lstm", "lstm, a shipped mixer that this version does not compile: "),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import dsfc
-from dsfc.api.locate import shipped_names
+from dsfc.api.locate import block_names, spec_names
 from dsfc.api.shipped import shipped_papers
 from dsfc.diagnostics.report import DiagnosticError
 
@@ -18,7 +18,7 @@ from dsfc.diagnostics.report import DiagnosticError
 def test_every_shipped_spec_has_a_line(run: Callable) -> None:
     result = run("list")
     assert result.exit_code == 0
-    for name in shipped_names():
+    for name in spec_names():
         line = re.search(rf"^  {name} .*$", result.output, re.MULTILINE)
         assert line is not None and shipped_papers(name)[0].short in line[0]
 
@@ -26,7 +26,7 @@ def test_every_shipped_spec_has_a_line(run: Callable) -> None:
 @pytest.mark.ci
 def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
     specs = {s["name"]: s for s in json.loads(run("list", "--format", "json").output)["specs"]}
-    assert set(specs) == set(shipped_names())
+    assert set(specs) == set(spec_names())
     papers = specs["gla"]["papers"]
     assert papers[0] == {
         "authors": ["Yang", "Wang", "Shen", "Panda", "Kim"],
@@ -47,15 +47,16 @@ def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
     }
     kinds = {n: specs[n]["kind"] for n in ("qkv", "separable", "gate", "lstm")}
     assert kinds == {"qkv": "base", "separable": "base", "gate": "modifier", "lstm": "described"}
+    assert {n for n in specs if specs[n]["kind"] == "block"} == set(block_names())
     assert specs["softmax"]["state"] == "all tokens" and specs["softmax"]["kernels"] == []
 
 
 @pytest.mark.ci
-def test_mixers_are_those_that_compile(run: Callable) -> None:
+def test_mixers_and_blocks_are_those_that_compile(run: Callable) -> None:
     for s in json.loads(run("list", "--format", "json").output)["specs"]:
         try:
             dsfc.load(s["name"]).module()
         except DiagnosticError:
-            assert s["kind"] != "mixer", s
+            assert s["kind"] not in ("mixer", "block"), s
         else:
-            assert s["kind"] == "mixer", s
+            assert s["kind"] in ("mixer", "block"), s

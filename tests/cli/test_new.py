@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,13 @@ from dsfc.syntax.lex import comments, legal_tokens
 
 def test_every_starter_is_a_form(root: Path) -> None:
     assert {f.stem for f in (root / "dsfc" / "starters").glob("*.dsf")} == set(FORMS)
+
+
+@pytest.mark.parametrize("form", ["gla", "mamba_block"])
+def test_a_shipped_spec_is_written_under_another_name(run: Callable, form: str) -> None:
+    assert run("new", "fresh", "--form", form).exit_code == 0
+    fresh, shipped = (read(name).compilation().system for name in ("fresh.dsf", form))
+    assert fresh.name == "fresh" and dataclasses.replace(fresh, name=form) == shipped
 
 
 @pytest.mark.share(2)

@@ -128,5 +128,5 @@ def test_every_erratum_stands_on_its_page_and_on_those_of_its_mixers(gallery) ->
 
 
 def test_every_spec_has_a_page(gallery) -> None:
-    shipped = {f.stem for f in (EXTENSIONS.parents[1] / "specs").glob("*.dsf")}
-    assert set(gallery.pages.names()) == shipped
+    shipped = {f.stem for f in (EXTENSIONS.parents[1] / "specs").rglob("*.dsf")}
+    assert set(gallery.pages.spec_names()) == shipped

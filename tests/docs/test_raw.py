@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import spec_names
 from dsfc.cli import commands
 from dsfc.diagnostics.catalogue import CODES
 from dsfc.mixer.words import WORDS
@@ -50,7 +51,7 @@ def test_what_the_build_makes_names_a_command_or_a_file_with_the_same(page: str,
             continue
         else:
             assert words[0] in commands.commands, said
-            known = {*WORDS, *CODES, *(f.stem for f in (ROOT / "specs").glob("*.dsf"))}
+            known = {*WORDS, *CODES, *spec_names()}
             assert all(w in known for w in words[1:2] if not w.startswith("--")), said
 
 

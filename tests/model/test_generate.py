@@ -8,22 +8,21 @@ from typing import Any
 
 import pytest
 import torch
-from models import VOCABULARY, made
+from models import made
+from runs import (
+    PLAIN,
+    beams_are_those_without_a_cache,
+    greedy_tokens_are_those_of_the_largest_logits,
+    logits,
+    prompts,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-PLAIN = {"eos_token_id": None, "pad_token_id": 0, "max_new_tokens": 6}
 
 
 @pytest.fixture
 def tokens() -> Any:
-    # transformers takes token 0 of a prompt, `pad_token_id`, for padding.
-    return torch.randint(1, VOCABULARY, (3, 7), generator=torch.Generator().manual_seed(3))
-
-
-def logits(model: Any, tokens: Any, **given: Any) -> Any:
-    with torch.no_grad():
-        return model(tokens, use_cache=False, **given).logits
+    return prompts(3, 7)
 
 
 def test_cut_anywhere_a_sequence_has_the_same_logits(model: Any, tokens: Any) -> None:
@@ -38,18 +37,12 @@ def test_cut_anywhere_a_sequence_has_the_same_logits(model: Any, tokens: Any) ->
 
 
 def test_greedy_tokens_are_those_of_the_largest_logits(model: Any, tokens: Any) -> None:
-    wanted = tokens
-    for _ in range(PLAIN["max_new_tokens"]):
-        following = logits(model, wanted)[:, -1].argmax(-1, keepdim=True)
-        wanted = torch.cat((wanted, following), 1)
-    assert torch.equal(model.generate(tokens, do_sample=False, **PLAIN), wanted)
-    assert len(wanted[:, 7:].unique()) > 3  # not one token for ever
+    greedy_tokens_are_those_of_the_largest_logits(model, tokens)
 
 
 @pytest.mark.parametrize("way", [{"num_beams": 3}, {"num_beams": 2, "num_return_sequences": 2}])
 def test_beams_are_those_of_a_model_without_a_cache(model: Any, tokens: Any, way: dict) -> None:
-    whole = model.generate(tokens, use_cache=False, do_sample=False, **way, **PLAIN)
-    assert torch.equal(model.generate(tokens, do_sample=False, **way, **PLAIN), whole)
+    beams_are_those_without_a_cache(model, tokens, **way)
 
 
 def test_samples_are_those_of_a_model_without_a_cache(model: Any, tokens: Any) -> None:

@@ -292,8 +292,10 @@ class Interleaving:
         assert off <= BAR * max(size, 1e-30), f"off by {off} of {size}"
 
 
-def interleave(module: ModuleType, seed: int, exact: bool = False, count: int = 8) -> None:
-    """Runs one interleaving.
+def interleave(
+    module: ModuleType, seed: int, exact: bool = False, count: int = 8
+) -> tuple[str, ...]:
+    """Runs one interleaving, and returns what was done.
 
     Args:
         module: the emitted module of a causal mixer.
@@ -312,3 +314,4 @@ def interleave(module: ModuleType, seed: int, exact: bool = False, count: int = 
         raise AssertionError(
             f"{one.found.mixer}, seed {seed}, exact {exact}, {one.dtype}: {doing}: {e!r}"
         ) from e
+    return tuple(one.did)

@@ -6,9 +6,6 @@ than all that they compute.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,14 +13,13 @@ import pytest
 import torch
 from click.testing import CliRunner
 from dsfc.backends.torch.context import crossing
+from processes import PROCESS, TRAINING, run
 from unusual_specs import EARLIER_TOKENS, STEPPED
 
 import dsfc
 from dsfc.cli import commands
 from dsfc.validate.surface import surface
 
-PROCESS = Path(__file__).with_name("context_process.py")
-TRAINING = Path(__file__).with_name("context_training.py")
 SPECS = Path(__file__).parents[3] / "specs"
 
 # Numbers of a summary, per sequence, by sizes that the checks draw: Λ̄ and b̄.
@@ -85,24 +81,6 @@ def made(name: str, folder: Path) -> str:
         spec = folder / f"{name}.dsf"
         spec.write_text(f"mixer {name} {{\n{BY_HAND[name]}\n}}\n", encoding="utf-8")
     return str(dsfc.compile(spec, out=f"{folder}/", runtime="beside", context_parallel=True))
-
-
-def run(program: Path, cases: object, folder: Path) -> None:
-    """Runs a program in four processes."""
-    command = [sys.executable, "-W", "ignore", str(program), str(folder / "store")]
-    started = [
-        subprocess.Popen(
-            [*command, str(rank), json.dumps(cases)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(4)
-    ]
-    said = [process.communicate() for process in started]
-    assert [p.returncode for p in started] == [0] * 4, "\n".join(
-        f"{out[:2000]}\n{error[-1500:]}" for out, error in said
-    )
 
 
 @pytest.mark.ci

@@ -145,6 +145,21 @@ def test_a_cast_leaves_what_feeds_a_decay(gla: ModuleType) -> None:
     assert layer(tokens(1, 3).bfloat16()).dtype == layer.out_proj.weight.dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("norm", Norm)
+def test_under_autocast_the_norm_computes_in_the_dtype_of_its_weights(
+    gla: ModuleType, norm: str
+) -> None:
+    """PyTorch warns of a norm of bfloat16 with weights in float32; warnings are errors here."""
+    layer, u = gla.GlaLayer(8, h=2, norm=norm), tokens(1, 5).float()
+    layer.norm.register_forward_hook(lambda _, given, y: seen.extend((given[0].dtype, y.dtype)))
+    seen: list[torch.dtype] = []
+    with torch.autocast("cpu", torch.bfloat16):
+        y = layer(u)
+    assert y.dtype == torch.bfloat16 and seen == [torch.float32] * 2
+    wide = layer(u).detach()
+    torch.testing.assert_close(y.float(), wide, rtol=0, atol=0.05 * float(wide.abs().max()))
+
+
 def test_wrong_parts_are_refused(gla: ModuleType) -> None:
     with pytest.raises(ValueError, match="norm is rms, layer or None, not 'batch'"):
         gla.GlaLayer(8, norm="batch")
