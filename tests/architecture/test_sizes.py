@@ -15,7 +15,7 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 129_160
+HOUSE = 131_700
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES: dict[str, int] = {}
