@@ -30,7 +30,7 @@ from dsfc.layouts.ir import Layout
 from dsfc.layouts.operations import shaped
 from dsfc.layouts.read import load_layout
 from dsfc.source import NOWHERE
-from dsfc.validate.published import Compared, backward, check_shapes, compare, forward
+from dsfc.validate.published import Compared, backward, check_names, check_shapes, compare, forward
 from dsfc.validate.reference import AbsentError, Running, running
 from dsfc.validate.weights import Unfit, Weights, read, write
 
@@ -142,6 +142,7 @@ def _turn(
     if request.back:
         known = _module_sizes(cls, layout, weights, known)
     else:
+        check_names(layout, weights)
         known = sizes_of(layout, {name: tuple(x.shape) for name, x in weights.items()}, known)
     unknown = [name for name in (WIDTH, *names_of(layout)) if name not in known]
     if unknown:

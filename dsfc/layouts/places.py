@@ -32,8 +32,7 @@ class Places:
         self._source = source
         self._bounds: dict[Path, tuple[Span, int, int]] = {}
         headers = list(_HEADER.finditer(source.text))
-        ends = [*(h.start() for h in headers[1:]), len(source.text)]
-        first = headers[0].start() if headers else len(source.text)
+        first, *ends = *(h.start() for h in headers), len(source.text)
         self._bounds[()] = (source.span(0, 0), 0, first)
         for header, end in zip(headers, ends, strict=True):
             span = source.span(header.start(1) - 1, header.end(1) + 1)

@@ -46,8 +46,31 @@ class Compared:
     gradient: float
 
 
+def check_names(layout: Layout, weights: Weights) -> None:
+    """Checks that weights have the names of the published layer of a map.
+
+    Args:
+        layout: the map.
+        weights: the published tensors.
+
+    Raises:
+        Unfit: one is missing, or is more than the map knows.
+    """
+    names = tuple(tensor.name for tensor in layout.published)
+    missing = [name for name in names if name not in weights]
+    if missing:
+        raise Unfit(f"the weights lack {', '.join(missing)}")
+    extra = sorted(weights.keys() - set(names))
+    if extra:
+        more = f" and {len(extra) - _LISTED} more" if len(extra) > _LISTED else ""
+        raise Unfit(
+            f"the layout has no {', '.join(extra[:_LISTED])}{more}; --prefix says what the names "
+            "of one layer begin with"
+        )
+
+
 def check_shapes(layout: Layout, weights: Weights, shapes: Shapes) -> None:
-    """Checks that weights are those of the published layer of a map.
+    """Checks that weights of the right names have the shapes of the published layer of a map.
 
     Args:
         layout: the map.
@@ -55,18 +78,8 @@ def check_shapes(layout: Layout, weights: Weights, shapes: Shapes) -> None:
         shapes: that they should have.
 
     Raises:
-        Unfit: one is missing, is more than the map knows, or has another shape.
+        Unfit: one has another shape.
     """
-    missing = [name for name in shapes if name not in weights]
-    if missing:
-        raise Unfit(f"the weights lack {', '.join(missing)}")
-    extra = sorted(weights.keys() - shapes.keys())
-    if extra:
-        more = f" and {len(extra) - _LISTED} more" if len(extra) > _LISTED else ""
-        raise Unfit(
-            f"the layout has no {', '.join(extra[:_LISTED])}{more}; --prefix says what the names "
-            "of one layer begin with"
-        )
     for tensor in layout.published:
         actual, wanted = tuple(weights[tensor.name].shape), shapes[tensor.name]
         if actual != wanted:

@@ -179,7 +179,7 @@ def test_there_and_back_with_safetensors(run: Callable, leak: str, folder: Path)
         (lambda w: w.update(bias=w["rate"]), "the layout has no bias; --prefix says"),
         (lambda w: w.update(rate=w["rate"][:, :2]), "`rate` is 1 × 2, and 1 × 3 by the layout"),
         (lambda w: w.update(rate=-w["rate"]), "log_a is not finite: log has no value"),
-        (lambda w: w.clear(), "the weights do not say what d is; pass --size d=…"),
+        (lambda w: w.clear(), "the weights lack proj.weight, rate"),
     ],
     ids=["missing", "unknown", "another shape", "no value", "empty"],
 )

@@ -163,3 +163,10 @@ def test_a_shipped_map_is_read(name: str) -> None:
 def test_a_map_that_there_is_not() -> None:
     with pytest.raises(DiagnosticError, match=r"E-FILE.*there are: .*mamba2.*did you mean `mamba`"):
         load_layout("mumba")
+
+
+@pytest.mark.parametrize("text", ["", "title = 3", "# nothing\n", 'title = "a"\nspec = "b"'])
+def test_a_text_without_tables_is_told_at_its_start(text: str) -> None:
+    with pytest.raises(DiagnosticError) as refusal:
+        layout(text)
+    assert "no published tensor is declared" in str(refusal.value)
