@@ -56,7 +56,7 @@ def by_kernels(it: Compilation, covered: Coverage, call: Call) -> set[str]:
 # --- what the table says --------------------------------------------------------------------------
 
 
-@pytest.mark.share(3)
+@pytest.mark.ci
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_what_torch_runs_has_a_reason_and_what_kernels_run_has_none(backend: str) -> None:
     for name in compiled():

@@ -90,6 +90,7 @@ def test_faults_that_are_planted_are_seen(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert outcomes(monkeypatch, hoards) == ["too much memory"] * 3
 
 
+@pytest.mark.ci
 def test_what_takes_its_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(*_: object) -> None:
         while True:

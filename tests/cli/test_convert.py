@@ -80,6 +80,7 @@ def refused(result: object, folder: Path, *reasons: str) -> None:
     assert [p.name for p in folder.iterdir() if "second" in p.name] == []
 
 
+@pytest.mark.ci
 def test_what_is_no_proof_is_refused(run: Callable, weights: torch.nn.Module, folder: Path) -> None:
     for other, reason in (("twice", "different functions"), ("loose", "stored in another way")):
         result = run("convert", "pair.dsf:divided", f"pair.dsf:{other}", "first.pt",
@@ -129,7 +130,7 @@ mixer bare_again extends bare { s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + w * u }
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.ci
 @pytest.mark.parametrize("heads", [3, 4])
 def test_what_holds_at_some_sizes_serves_weights_of_these(
     run: Callable, spec: Callable, folder: Path, heads: int
@@ -145,6 +146,7 @@ def test_what_holds_at_some_sizes_serves_weights_of_these(
     refused(other, folder, "different functions of equal parameters")
 
 
+@pytest.mark.ci
 def test_weights_that_do_not_say_a_size_are_refused(
     run: Callable, spec: Callable, folder: Path
 ) -> None:

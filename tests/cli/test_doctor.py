@@ -138,6 +138,7 @@ def test_a_module_of_torch_runs_wherever_torch_does(run: Callable, machine: Call
     assert of_module(run, "torch") == ("missing", "it needs torch")
 
 
+@pytest.mark.ci
 def test_kernels_of_a_module_run_on_a_gpu_without_faults(run: Callable, machine: Callable) -> None:
     machine()
     assert of_module(run, "triton")[0] == "missing"

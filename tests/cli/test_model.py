@@ -11,6 +11,7 @@ import pytest
 FILES = ["README.md", "config.json", "configuration_mixer.py", "gla.py", "modeling_mixer.py"]
 
 
+@pytest.mark.ci
 def test_a_folder_is_written_and_named(run: Callable, folder: Path) -> None:
     made = run("model", "gla", "-o", "it", "--width", 64, "--blocks", 3, "--size", "h=2,r=8")
     assert made.exit_code == 0
@@ -28,7 +29,7 @@ def test_a_folder_is_written_and_named(run: Callable, folder: Path) -> None:
     assert json.loads((folder / "it" / "config.json").read_text())["hidden_size"] == 32
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

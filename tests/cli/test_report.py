@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.ci
 def test_a_report_is_written_once(run) -> None:
     assert "written: retnet.html" in run("report", "retnet", "--tokens", 4, "--size", "d=8").output
     page = Path("retnet.html").read_text(encoding="utf-8")
@@ -71,6 +72,7 @@ def test_a_library_that_is_not_installed_is_named(start, missing: str) -> None:
     assert "pip install 'dsfc[report]'" in result.stderr
 
 
+@pytest.mark.ci
 def test_help_and_show_import_no_library_for_charts(start) -> None:
     code = (
         "import sys\nfrom dsfc.cli import commands\nfrom click.testing import CliRunner\n"

@@ -108,7 +108,7 @@ def test_a_base_that_is_a_pipe_is_not_waited_for(
     assert refused_base.exit_code == 1 and "E-BASE" in refused_base.output
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(60)
 @pytest.mark.parametrize("where", IMPOSSIBLE)
 @pytest.mark.parametrize("command", WRITERS)
 def test_a_file_that_cannot_be_written_is_told_in_a_line(

@@ -182,7 +182,7 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
     imported = dsfc.import_module(module)
     dsfc.verify(imported, sizes={"d": 5}, quick=False)
     options = {"sizes": {"d": 5}, "quick": False, "fast": False, "progress": None}
-    options["unit"] = frozenset()
+    options |= {"unit": frozenset(), "more": ()}
     assert seen == {"module": imported, **options}
 
 

@@ -42,6 +42,7 @@ def test_sums_over_time(name, mixer_of, error_of):
     assert error_of(m, derive(m)) < 1e-12
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", list(STATES))
 def test_state_updates(name, mixer_of, error_of):
     m = mixer_of(with_states(name))
@@ -336,6 +337,7 @@ def test_maps_of_scaled_states_are_not_supported_inside_an_update(update, mixer_
     assert found.hint == ("name what the map is applied to; the update is then a chain of factors")
 
 
+@pytest.mark.ci
 def test_expansions_end_in_a_diagnostic(mixer_of):
     body = "y = sum[j ≤ i]((1 + q · k[j] + sum[p](v * v[j]))^40 * v[j])"
     (found,) = refusal(mixer(body), mixer_of, Limits(expansion_terms=500))

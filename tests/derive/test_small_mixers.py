@@ -81,13 +81,13 @@ def golden(table: str) -> dict[str, str]:
     return {title: text.strip() + "\n" for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(("table", "title"), CASES)
 def test_a_system_is_as_written_down(table: str, title: str) -> None:
     assert lowered(DERIVED[table][title]) == golden(table)[title]
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize(
     ("table", "title"), [c for c in CASES if c.values[0] not in ("forms", "states")]
 )

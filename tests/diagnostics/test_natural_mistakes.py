@@ -68,7 +68,7 @@ def test_the_mixers_are_right(name: str) -> None:
     assert errors(MIXERS[name]) == []
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("mistake", MISTAKES, ids=NAMES)
 def test_the_first_line_names_the_remedy_at_its_place(mistake: dict[str, Any]) -> None:
     problems, found = findings(wrong_text(mistake))

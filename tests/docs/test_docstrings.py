@@ -191,6 +191,7 @@ EMITTED = ("ssd", "softmax", "dlr_bidirectional", "s4d")
 """A mixer with a state, one that keeps tokens, one without steps, one with complex parameters."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", EMITTED)
 def test_an_emitted_module_is_documented(name: str) -> None:
     tree = ast.parse(load(name).module().text)

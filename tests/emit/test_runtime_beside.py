@@ -80,7 +80,7 @@ def test_a_module_computes_what_one_with_its_runtime_inside_does(
     assert any(beside.NAMESPACE in str(op) for op in counted.get_flop_counts()["Global"])
 
 
-@pytest.mark.share(2)
+@pytest.mark.ci
 @pytest.mark.parametrize("backend", ["c", "all"])
 def test_what_starts_kernels_in_c_stands_in_the_runtime(backend: str, tmp_path: Path) -> None:
     for name in ("rg_lru", "retnet"):

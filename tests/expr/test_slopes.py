@@ -30,6 +30,7 @@ def test_every_primitive_has_a_slope_or_a_reason_for_none() -> None:
     assert SLOPES.keys() == TABLE.keys() - WITHOUT
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ONE)
 @given(x=st.floats(-6, 6), y=st.floats(-6, 6), wider=st.floats(0, 2))
 def test_a_primitive_moves_no_more_than_its_slope_says(

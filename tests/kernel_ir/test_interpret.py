@@ -207,6 +207,7 @@ def test_a_position_outside_is_an_error() -> None:
         interpret(k.kernel(), {"x": np.zeros(8)}, {})
 
 
+@pytest.mark.ci
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(1, 5))
 def test_integers_are_those_of_python(a: int, b: int, c: int) -> None:
     k = KernelBuilder("integers", "Each operator.")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
+import pytest
 from small_kernels import N, S, T, kernel_of
 
 from dsfc.expr.interval import Interval
@@ -116,6 +117,7 @@ def _changed(node: Any, pool: Counter[Any], path: str = "") -> Iterator[tuple[st
         yield from ((path, x) for x in _others(node, pool))
 
 
+@pytest.mark.ci
 def test_kernels_that_differ_have_texts_that_differ() -> None:
     kernel = every_node()
     names = Counter(["sum", "product", "max", "min", "add", "mul", "exp", "tanh", "<", "<=", "=="])

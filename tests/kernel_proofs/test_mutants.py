@@ -94,6 +94,7 @@ def test_no_wrong_kernel_of_chunks_is_proved(mixer: str, chunk: int, count: int)
     assert said[Status.REFUTED] == said.total() == count
 
 
+@pytest.mark.ci
 def test_a_few_wrong_gradients_are_not_proved() -> None:
     said = campaign(*gradient_in_chunks("retnet", 2), backwards(2), step=60)
     assert said[Status.UNDECIDED] == said.total() >= 3

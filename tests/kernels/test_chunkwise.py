@@ -38,7 +38,7 @@ def test_every_form_has_chunks(spec: str) -> None:
     assert (scan.decay is None) == (spec in UNDECAYED)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("strong", [False, True], ids=["mild", "strong"])
 @pytest.mark.parametrize("more", [(0, 0), (0, 1), (1, -1), (1, 0), (1, 1), (2, 3)])
 @pytest.mark.parametrize("spec", FORMS)

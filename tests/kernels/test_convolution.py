@@ -65,7 +65,7 @@ def check(spec: str, length: int, wide: bool = False, strong: bool = False) -> N
         agree(got if name in ("v", "S") else got.sum(1), want, length, f"d{name}")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("length", [0, 1, TOKENS - 1, TOKENS, TOKENS + 1, 3 * TOKENS, 17])
 @pytest.mark.parametrize("spec", ["s4d", "mega_ema"])
 def test_chunks_are_the_loop_at_every_length(spec: str, length: int) -> None:

@@ -50,7 +50,7 @@ def check(spec: str, sizes: dict[str, int], strong: bool, chunk: int = CHUNK) ->
     agree({n: x.sum(3) if x.ndim > gradients[n].ndim else x for n, x in got.items()}, gradients)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("strong", [False, True], ids=["mild", "strong"])
 @pytest.mark.parametrize("length", [0, 1, CHUNK, CHUNK + 1, 2 * CHUNK + 3])
 @pytest.mark.parametrize("spec", FORMS)
@@ -73,7 +73,7 @@ def test_any_number_of_keys_and_channels_will_do(spec: str) -> None:
         check(spec, sizes_of(scan, CHUNK + 2, keys, channels, rows=2), strong=True)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("chunk", [2, 8, 16])
 @pytest.mark.parametrize("spec", FORMS)
 def test_chunks_of_any_power_of_two_are_the_loop(spec: str, chunk: int) -> None:

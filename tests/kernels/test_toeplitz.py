@@ -85,7 +85,7 @@ def check(spec: str, length: int, wide: bool = False, strong: bool = False) -> N
         agree(got, want, length, f"d{name}", CUBE)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("length", [1, TOKENS - 1, TOKENS, TOKENS + 1, 3 * TOKENS, 37])
 @pytest.mark.parametrize("spec", ["s4d", "mega_ema"])
 def test_chunks_are_the_loop_at_every_length(spec: str, length: int) -> None:

@@ -166,7 +166,7 @@ def parts(x: Tensor) -> Array:
     return both
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_states_after_all_tokens_are_the_last_ones_of_fewer(spec: str, decay: str) -> None:
@@ -213,7 +213,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleTy
     return imported
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("decay", DECAYS)
 @pytest.mark.parametrize("length", [1, 7])
 @pytest.mark.parametrize("spec", SPECS)

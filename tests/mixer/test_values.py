@@ -170,7 +170,7 @@ BIG = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("items", BIG)
 def test_large_specs_end(items: str) -> None:
     source = Source("<large>", f"mixer m {{\ndims d\ninput u : d\n{items}\n}}")

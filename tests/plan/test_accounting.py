@@ -115,6 +115,7 @@ def richer_systems(system: System) -> Iterator[System]:
             yield map_blocks(system, lambda b, old=block, new=richer: new if b is old else b)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["retnet", "s6", "gla", "rwkv4", "deltanet", "mlstm", "hgrn"])
 def test_a_term_that_the_planner_did_not_see_is_missed(name: str, shipped) -> None:
     spec = shipped(name)

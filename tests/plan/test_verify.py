@@ -142,6 +142,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_plans_are_refused(name: str, load) -> None:
     plan = load("token_shift", COMPILED["token_shift"]).plan

@@ -256,7 +256,7 @@ def golden(file: str) -> dict[str, str]:
     return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("title", MIXERS)
 def test_a_plan_and_its_costs_are_as_written_down(title: str, tmp_path: Path) -> None:
     plan = plan_of(title, tmp_path)

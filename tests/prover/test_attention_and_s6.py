@@ -221,6 +221,7 @@ def test_what_is_varied_is_an_input_that_no_gate_is_made_of(system: Callable) ->
 # --- what is not forced ---------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "a, b",
     [("abs_a", "abs_b"), ("relu_a", "relu_b"), ("log_a", "log_b"), ("tied_a", "tied_b")],

@@ -51,6 +51,7 @@ def pair(size: str, gate: str) -> tuple[System, System]:
     return read.compilation("one").system, read.compilation("two").system
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", ["", " = 2 * h"])
 def test_a_map_goes_through_an_axis_that_has_room_for_it(size: str) -> None:
     a, b = pair(size, WHOLE)

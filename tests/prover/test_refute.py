@@ -66,6 +66,7 @@ def test_a_program_without_dsfc_says_the_same(
     assert "dsfc" not in "".join(x for x in text.splitlines() if x.startswith(("import", "from")))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "pair",
     [
@@ -105,6 +106,7 @@ def test_numbers_are_simple(system: Callable) -> None:
     assert dict(found.certificate.claim.sizes) == {"h": 1, "n": 1, "p": 1}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "file, a, b",
     [

@@ -24,6 +24,7 @@ def found(system: Callable) -> Callable[[str, str], tuple[Law, ...]]:
     return find
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "a, b, scales, shifts",
     [

@@ -68,7 +68,7 @@ def shown(claim: Claim) -> bool:
     return True
 
 
-@pytest.mark.share(9)
+@pytest.mark.share(18)
 @pytest.mark.parametrize("file, a, b", pairs("equal"))
 def test_what_is_proved_of_all_sizes_holds_at_others(
     system: Callable, file: str, a: str, b: str
@@ -81,7 +81,7 @@ def test_what_is_proved_of_all_sizes_holds_at_others(
         assert shown(dataclasses.replace(least, sizes=sizes))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(18)
 @pytest.mark.parametrize("file, a, b", pairs("different") + pairs("conditional"))
 def test_what_differs_at_some_size_differs_at_the_counts(
     system: Callable, file: str, a: str, b: str

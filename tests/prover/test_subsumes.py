@@ -37,7 +37,7 @@ def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in DENSE["no_case"]])  # fmt: skip
 def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _) -> None:
@@ -49,7 +49,7 @@ def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _
     assert "no sum of powers" in "".join(kinds_report(Kinds(found, found, found), "a", "b"))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in DENSE["case"][1:]])  # fmt: skip
 def test_what_is_a_sum_of_powers_is_a_case(system: Callable, a: str, b: str, _) -> None:
@@ -69,6 +69,7 @@ def test_parameters_of_one_name_are_told_apart(system: Callable) -> None:
     assert "w_[2] = v[0]" in text and "a name with _ at the end" in text and "~" not in text
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "a, b", [("rotation_block", "real_modes"), ("jordan_series", "modes"), ("series", "modes")]
 )
@@ -92,7 +93,7 @@ def test_a_complex_decay_fills_two_real_slots(system: Callable) -> None:
     assert isinstance(found, Instance) and kind(found, ("alpha1", "alpha2")) == "SLOT(token)"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in LABELS["no_case_here"]])  # fmt: skip
 def test_what_constant_sequences_do_not_show_short_ones_do(
@@ -293,6 +294,7 @@ NO_TOKEN = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("file, a, b", NO_TOKEN)
 def test_what_no_functions_of_the_token_do(system: Callable, file: str, a: str, b: str) -> None:
     """T20: what is no gated linear attention."""

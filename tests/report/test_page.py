@@ -205,6 +205,7 @@ def test_a_kernel_of_zeros_is_told_and_not_drawn() -> None:
     assert memories_together([zero]) == frequency_together([zero]) == ""
 
 
+@pytest.mark.ci
 def test_sums_over_pairs_are_not_counted_as_nothing() -> None:
     pairs = resources(
         _written(

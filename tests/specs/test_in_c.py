@@ -146,7 +146,8 @@ def test_explain_names_the_kernels_of_a_cpu_and_of_no_other_device(
     assert "mode recurrent has no kernel in C" in layer.explain(u.shape[1], mode="recurrent")
 
 
-@pytest.mark.share(16, ci=4)
+@pytest.mark.ci
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("name", FORMS)
 def test_bfloat16_is_as_near_as_in_torch(name: str, load_c: Callable[[str], ModuleType]) -> None:
     layer, u = layer_of(load_c(name))

@@ -67,7 +67,7 @@ def test_a_row_compiles_or_is_refused_with_its_reason(row: dict) -> None:
         assert emitted.text(name) is not None
 
 
-@pytest.mark.share(2)
+@pytest.mark.ci
 @pytest.mark.parametrize("folder", ["dsfc", "backends"])
 def test_no_stage_knows_a_mixer_by_name(folder: str) -> None:
     """A mixer is one file: no text of the compiler is the name of one."""

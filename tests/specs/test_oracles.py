@@ -21,7 +21,7 @@ def test_the_promised_specs_compile() -> None:
     assert [name for name in REFUSED if text(name) is not None] == []
 
 
-@pytest.mark.share(2, ci=2)
+@pytest.mark.share(4, ci=2)
 def test_every_mode_is_the_oracle(beside: Beside) -> None:
     for length, batch in SHAPES:
         given = beside.draw(length, batch)
@@ -31,7 +31,7 @@ def test_every_mode_is_the_oracle(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(2, ci=2)
+@pytest.mark.share(4, ci=2)
 def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
     if not beside.states:
         pytest.skip("the oracle has other states; test_segments_are_the_oracle holds it")
@@ -68,6 +68,7 @@ def test_leaving_states_out_changes_no_output(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("chunk", [1, 3, 64])
 def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
     given = beside.draw(13, 2)
@@ -94,7 +95,7 @@ def test_the_reference_is_the_oracle(beside: Beside) -> None:
         agree(beside.defined(given), beside.judged(given), EXACT, f"L = {length}")
 
 
-@pytest.mark.share(4, ci=4)
+@pytest.mark.share(8, ci=4)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.full)]
 )

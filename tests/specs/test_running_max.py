@@ -39,7 +39,7 @@ sums log-gates of size 30. In bfloat16 rounding the output to 8 bits is divided 
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", BARS, ids=str)
 @pytest.mark.parametrize("name", SPECS)
 def test_weights_of_any_size_are_right_in_every_mode(

@@ -237,7 +237,8 @@ def is_torch(
     return modules[0]
 
 
-@pytest.mark.share(3, ci=9)
+@pytest.mark.ci
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
     name: str, load_target: Callable[..., ModuleType]

@@ -48,7 +48,7 @@ def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
 # --- C --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(2, ci=2)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_the_oracle_in_float64(
     name: str, load_target: Callable[..., ModuleType], oracle: Callable[[str], ModuleType]
@@ -85,7 +85,7 @@ def are_those_of_torch(name: str, target: str, load_target: Callable[..., Module
         assert off(got, want) < bar, dtype
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 @pytest.mark.parametrize("name", FORMS)
 def test_narrow_steps_err_at_most_twice_as_much_as_torch(
@@ -100,6 +100,7 @@ def test_narrow_steps_err_at_most_twice_as_much_as_torch(
     assert off(got, want) <= 2 * off(plain, want) + torch.finfo(dtype).eps
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_sequence_that_chunks_begin_steps_go_on_with(
@@ -162,7 +163,7 @@ def test_a_row_that_is_not_a_number_spoils_no_other(
 # --- in place -------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(6, ci=3)
+@pytest.mark.share(18, ci=3)
 @pytest.mark.parametrize("target", ["torch", "c"])
 @pytest.mark.parametrize("name", with_kernels((*FIRST, *TORCH_AS_WELL)))
 def test_in_place_is_the_same_and_stays_where_it_is(

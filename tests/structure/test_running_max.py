@@ -214,6 +214,7 @@ def test_its_outputs_do_not_depend_on_the_maximum(spec: Compilation) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.share(2)
 def test_its_adjoint_is_that_of_the_plain_system(spec: Compilation) -> None:
     inputs, params, sizes = drawn(spec)
     back, record = adjoint(spec.system, [*inputs, *params])

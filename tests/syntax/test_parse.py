@@ -219,6 +219,7 @@ class TestSpellings:
     def test_greek_and_ascii_are_one_tree(self):
         assert parsed(self.GREEK) == parsed(self.ASCII)
 
+    @pytest.mark.share(2)
     @pytest.mark.parametrize("text", [GREEK, ASCII, *SPECS.values()])
     def test_line_endings_and_a_byte_order_mark_change_nothing(self, text):
         tree = parsed(text)
@@ -335,7 +336,7 @@ class TestLimits:
         for limits in (Limits(tokens=8), Limits(bytes=len(text) - 1)):
             assert [it.code for it in problems(text, limits=limits)] == ["E-LIMIT"]
 
-    @pytest.mark.share(4)
+    @pytest.mark.share(8)
     @pytest.mark.parametrize(
         "text",
         [

@@ -50,7 +50,7 @@ def rejected(certificate: Certificate | str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("pair", EQUAL + DIFFERENT)
 def test_what_the_prover_shows_is_accepted(certificate: Callable, pair) -> None:
     made = certificate(*pair)
@@ -110,7 +110,7 @@ def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> N
         rejected(bad)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_row_is_superfluous(certificate: Callable, pair) -> None:
     made = certificate(*pair)
@@ -121,7 +121,7 @@ def test_no_row_is_superfluous(certificate: Callable, pair) -> None:
     assert all(rejected(c) for c in kept)
 
 
-@pytest.mark.share(15)
+@pytest.mark.share(45)
 @pytest.mark.parametrize("file, a, b", DIFFERENT)
 @pytest.mark.parametrize("source", EQUAL)
 def test_no_forgery_for_a_false_claim(

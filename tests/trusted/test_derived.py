@@ -176,7 +176,7 @@ def test_every_rule_is_here() -> None:
     }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("rule", BY_RULE, ids=lambda t: t.__name__)
 def test_every_rule_speaks_of_definitions(rule: type) -> None:
     made = BY_RULE[rule]()

@@ -226,7 +226,7 @@ def test_spoiled_relations(proved: Callable, pair) -> None:
         rejected(bad)
 
 
-@pytest.mark.share(4)
+@pytest.mark.ci
 @pytest.mark.parametrize("a, b", [("guarded", "guarded_by_one"), ("guarded", "guarded_half"),
                                   ("root_one_more", "root_one_more_exp")])  # fmt: skip
 def test_the_laws_of_a_true_pair_do_not_show_its_near_miss(

@@ -105,6 +105,7 @@ def test_points_say_nothing_of_it() -> None:
         assert "points" in rejected(dataclasses.replace(made, proof=proof))
 
 
+@pytest.mark.ci
 def test_a_filter_of_four_taps(system: Callable) -> None:
     """Values of one slot, with a state that is not read."""
     found = subsumes(system("dense", "four_taps"), system("dense", "any_mode"), conditions=True)

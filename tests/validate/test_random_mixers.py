@@ -70,6 +70,7 @@ REFUSED = ("declares no input", "has no finite state", "is an abstract map", "ou
 """What has no plan: all else runs, token by token at least."""
 
 
+@pytest.mark.share(2)
 def test_what_has_a_finite_state_and_declares_an_input_has_a_plan(seed: int) -> None:
     system = system_of(mixer(seed))
     try:

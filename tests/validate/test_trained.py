@@ -48,6 +48,7 @@ def test_a_system_with_trained_parameters_is_the_trained_module(
     np.testing.assert_allclose(run.outputs["y"].reshape(y.shape), y, atol=1e-12)
 
 
+@pytest.mark.ci
 def test_other_weights_are_refused(tmp_path: Path) -> None:
     it, layer = _layer("gla", tmp_path, d=8, h=2)
     weights = layer.state_dict()

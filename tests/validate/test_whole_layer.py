@@ -62,8 +62,8 @@ WRONG = {
 """A line of the module, what stands there instead, and what is said then."""
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("what", WRONG)
-@pytest.mark.share(3)
 def test_a_wrong_layer_breaks_it(what: str, tmp_path: Path) -> None:
     path = dsfc.compile("gla", out=tmp_path, layer=True)
     old, new, said = WRONG[what]

@@ -43,7 +43,7 @@ def library(build: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
     return build("\n".join([*sizes, *map(print_kernel, map(program, PRINTED))]), True)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("what", PRINTED)
 def test_an_operation_is_that_of_numpy(what: str, library: ctypes.CDLL) -> None:
     want = OPERATIONS[what][1]

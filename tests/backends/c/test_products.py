@@ -66,7 +66,7 @@ def check(library, is_double, m, n, k, transposed, accumulate, terms=ALL_TERMS, 
 LAYOUTS = list(product((False, True), (False, True), (0, 1)))
 
 
-@pytest.mark.share(2)
+@pytest.mark.ci
 @both
 def test_products_of_all_small_sizes_are_right_and_write_nothing_else(build: Build, is_double):
     library = build(TEXT, is_double)

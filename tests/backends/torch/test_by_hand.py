@@ -88,6 +88,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", LOOPS)
 def test_values_and_gradients_are_those_of_a_loop(name: str, build) -> None:
     found = surface(build(name, COMPILED[name]).module)

@@ -93,7 +93,7 @@ def block(request: pytest.FixtureRequest, build) -> Surface:
     return surface(build(request.param, BLOCKS[request.param]).module)
 
 
-@pytest.mark.share(2)
+@pytest.mark.ci
 def test_a_stream_is_read_wide_by_a_decay_and_narrow_by_maps(block: Surface) -> None:
     precision.dtypes(block)
     precision.low_precision(block, NARROW)

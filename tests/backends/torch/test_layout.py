@@ -154,6 +154,7 @@ def assigned(seed: int, lead: bool, target: str) -> list[str]:
     return lines
 
 
+@pytest.mark.ci
 def test_a_long_value_is_assigned_in_parts_that_fit() -> None:
     lines: list[str] = []
     for seed in range(80):
@@ -165,6 +166,7 @@ def test_a_long_value_is_assigned_in_parts_that_fit() -> None:
     assert sum(map(len, parts)) / len(parts) > WIDTH / 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("length", [1, 14, 40, 64])
 def test_a_heading_with_a_long_name_is_a_comment(length: int, load) -> None:
     heading = rule(f"mode: chunked of {'a' * length} (the state carried from chunk to chunk)")

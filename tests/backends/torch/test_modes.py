@@ -122,7 +122,7 @@ def test_without_a_recurrence_there_is_nothing_to_choose(load) -> None:
 
 
 # --- counts ---------------------------------------------------------------------------------------
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", SPECS)
 def test_a_module_counts_as_its_plan_does(name: str, made, monkeypatch) -> None:
     module, plan, sizes = made(name), dsfc.load(name).plan, SPECS[name]
@@ -140,7 +140,7 @@ def test_a_module_counts_as_its_plan_does(name: str, made, monkeypatch) -> None:
         assert terms[cost.mode] == pytest.approx((want[0], tokens * want[1], tokens * want[2]))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("length", [4, 64, 256])
 def test_calls_are_those_that_a_mode_makes(name: str, length: int, made, monkeypatch) -> None:

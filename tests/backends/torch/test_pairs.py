@@ -23,7 +23,7 @@ def found(name: str, build) -> Surface:
     return surface(build(name, PAIRS[name]).module)
 
 
-@pytest.mark.share(15)
+@pytest.mark.share(45)
 @pytest.mark.parametrize("promise", SOON)
 @pytest.mark.parametrize("name", (*FEW, "pairs_of_one_value", "pairs_of_distances_alone"))
 def test_operators_keep_the_promises_of_operators(name: str, promise: str, found: Surface) -> None:

@@ -192,6 +192,7 @@ def test_what_is_wrong_is_said(layer, name: str) -> None:
         layer(tokens(1, 9), **how)
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dynamo makes an autograd function
 @pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
 def test_a_mask_may_hold_0_and_1(layer, dtype: torch.dtype) -> None:

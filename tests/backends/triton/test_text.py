@@ -274,7 +274,7 @@ FUSED = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FUSED)
 def test_what_kernels_compute_inside_has_its_values_where_torch_runs(
     name: str, build: Build

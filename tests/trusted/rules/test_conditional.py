@@ -45,7 +45,7 @@ def with_proof(c: Certificate, **changed) -> Certificate:
     return dataclasses.replace(c, proof=dataclasses.replace(c.proof, **changed))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_what_the_prover_shows_is_accepted(conditional: Callable, pair) -> None:
     made = conditional(*pair)
@@ -54,6 +54,7 @@ def test_what_the_prover_shows_is_accepted(conditional: Callable, pair) -> None:
     assert read(write(made)) == made
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_no_condition_can_be_left_out(conditional: Callable, pair) -> None:
     made = conditional(*pair)

@@ -217,7 +217,7 @@ def on_proof(c: Certificate, **changed) -> Certificate:
     return replace(c, proof=replace(c.proof, **changed))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_attack_is_accepted(system: Callable, attack: str) -> None:
     reason, change = ATTACKS[attack]

@@ -60,6 +60,7 @@ def test_what_stands_beside_a_root_stays() -> None:
     assert without_powers(root(2).power(2) * x, S).text == (number(2) * x).text
 
 
+@pytest.mark.ci
 def test_a_coupling_by_a_root(conditional: Callable) -> None:
     """T8c: the squares of η grow by 1, which leaves no point of rational numbers."""
     made = conditional("couplings", "normalised", "root_gate")
