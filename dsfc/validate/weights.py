@@ -129,7 +129,8 @@ def _library(path: Path) -> ModuleType:
         import safetensors.torch
     except ImportError:
         raise Unfit(f"{path} needs safetensors: pip install safetensors") from None
-    return safetensors
+    library: ModuleType = safetensors
+    return library
 
 
 def _problem(value: Tensor) -> str | None:
