@@ -74,8 +74,8 @@ class Definition:
         if lost := set(weights) ^ set(mixer.state_dict()):
             raise BrokenPromiseError(f"mixer_weights and the mixer differ in {', '.join(lost)}")
 
-        def call(**given: Any) -> Any:  # noqa: ANN401 - passed on as they come
-            return functional_call(mixer, weights, (), given)
+        def call(**arguments: Any) -> Any:  # noqa: ANN401 - passed on as they come
+            return functional_call(mixer, weights, (), arguments)
 
         inputs = dict(zip(self.plain.inputs, self._inputs(layer, u), strict=True))
         y = self.plain.reference(self.plain.values(Sample(call, inputs)))  # type: ignore[arg-type]
@@ -155,6 +155,6 @@ def _outcome(layer: nn.Module, u: Tensor, y: Tensor) -> Mapping[str, Tensor]:
     generator = torch.Generator().manual_seed(7)
     weights = torch.randn(y.shape, generator=generator, dtype=y.dtype)
     wrt = {"u": u, **dict(layer.named_parameters())}
-    found = gradients((y * weights).sum(), list(wrt.values()))
-    named = {f"gradient of {n}": g for n, g in zip(wrt, found, strict=True)}
+    slopes = gradients((y * weights).sum(), list(wrt.values()))
+    named = {f"gradient of {n}": g for n, g in zip(wrt, slopes, strict=True)}
     return {"y": y.detach(), **named}

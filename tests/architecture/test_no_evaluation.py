@@ -100,7 +100,7 @@ ALLOWED = {
     "dsfc/analysis/data.py": {"load": "reads arrays of numbers; objects are refused"},
     "dsfc/api/trained.py": {"import_module": "the module that the weights are of is run"},
     "dsfc/api/convert.py": {"import_module": "both modules, which were just compiled, are run"},
-    "dsfc/api/export.py": {"import_module": "the module whose layer is exported is run"},
+    "dsfc/api/imported.py": {"import_module": "a module is run, as the user asked for"},
     "dsfc/api/lift.py": {"import_module": "a lifted spec is compiled and run beside the module"},
     "dsfc/layouts/places.py": {"loads": "reads TOML, which is data"},
     "dsfc/layouts/read.py": {"loads": "the same"},
@@ -109,7 +109,7 @@ ALLOWED = {
     },
     "dsfc/api/rounding.py": {"import_module": "a spec is compiled and its module run"},
     "dsfc/api/published.py": {"import_module": "a spec is compiled and its module run"},
-    "dsfc/api/validate.py": {"import_module": "a module is run, as the user asked for"},
+    "dsfc/api/validate.py": {"import_module": "the spec's module without a layer is run"},
     "dsfc/emit/names.py": {"builtins": "names that no class or function may take"},
     "dsfc/language_server/check.py": {
         "create_subprocess_exec": "`dsfc check -`, fixed words; the text goes to standard input"
