@@ -54,7 +54,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compilatio
     return make
 
 
-@pytest.mark.share(3, ci=10)
+@pytest.mark.share(3, ci=30)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", [*ODD, *(pytest.param(n, marks=pytest.mark.ci) for n in LATER)])
 def test_a_mixer_has_a_module(name: str, backend: str, load: Callable[[str], Compilation]) -> None:

@@ -98,6 +98,7 @@ def test_a_mixer_without_kernels_has_the_module_of_torch(name: str) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_no_name_of_a_module_is_given_twice(backend: str) -> None:
     for name in (*SPECS, "rwkv7", "rwkv4"):

@@ -77,7 +77,7 @@ def formatted(path: Path) -> str:
 
 # What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @FORM
 def test_kernels_are_the_definition(form: str, build: Build) -> None:

@@ -253,7 +253,7 @@ DECAYS = {
 }
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, ci=3)
 @pytest.mark.parametrize("states", [2, 17])
 @pytest.mark.parametrize("decay", NESTED)
 def test_constants_inside_a_log_decay_are_those_of_their_state(

@@ -135,7 +135,7 @@ CONVOLUTIONS = ("dlr", "dlr_bidirectional", "dlr_kronecker", "dlr_prod", "dlr_re
 CONVOLUTIONS += ("h3", "mega_ema", "s4d")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_shipped_specs_with_kernels_are_those_tested() -> None:
     kernel = re.compile(r"^def _forward_([a-z]+_)?kernel", re.MULTILINE)
     have = {n for n in compiled() if kernel.search(text(n))}
