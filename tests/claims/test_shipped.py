@@ -10,7 +10,7 @@ from dsfc.api.decide import claims
 from dsfc.api.locate import spec_names
 from dsfc.api.pipeline import read
 from dsfc.claims.decide import decide
-from dsfc.claims.verdict import Proved, Refuted
+from dsfc.claims.verdict import Proved, Refuted, Unknown
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.statements import ClaimStatement, Predicate, PredicateName
 
@@ -33,6 +33,8 @@ def test_claims_of_shipped_specs_are_proved(name: str) -> None:
 
 # Nothing bounds a full matrix, and RWKV-7 bounds the diagonal of its transitions, not their norm.
 UNBOUNDED = ("linear_rnn", "rwkv7", "rwkv7_block")
+# True of it as well: its keys are shorter than 1, which is not seen through the sum under the root.
+OPEN = ("qwen3_next_block",)
 SLOW = ("rwkv7", "rwkv7_block")  # points at which it grows are looked for
 
 
@@ -52,9 +54,10 @@ def test_no_transition_lengthens_a_state(name: str) -> None:
         if not structure.blocks:
             continue
         (found,) = decide((STABLE,), it.system, structure, read_none)
-        assert isinstance(found.verdict, Refuted if name in UNBOUNDED else Proved), found.verdict
+        kind = Refuted if name in UNBOUNDED else Unknown if name in OPEN else Proved
+        assert isinstance(found.verdict, kind), found.verdict
         stated = [c for c in claims(it) if isinstance(c.verdict, Proved) and _bounds(c.statement)]
-        assert stated or name == "linear_rnn"
+        assert stated or name in ("linear_rnn", *OPEN)
 
 
 STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
