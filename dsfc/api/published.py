@@ -27,12 +27,12 @@ from dsfc.emit.module import write as write_module
 from dsfc.layouts.addresses import Moved, addressed, names_of, sizes_of
 from dsfc.layouts.dims import Dim, solve
 from dsfc.layouts.ir import Layout
-from dsfc.layouts.operations import shaped
 from dsfc.layouts.read import load_layout
 from dsfc.source import NOWHERE
-from dsfc.validate.published import Compared, backward, check_names, check_shapes, compare, forward
+from dsfc.validate.published import Compared, backward, check_shapes, compare, forward
 from dsfc.validate.reference import AbsentError, Running, running
-from dsfc.validate.weights import Unfit, Weights, read, write
+from dsfc.validate.surface import surface
+from dsfc.validate.weights import Unfit, Weights, demand_entries, demand_names, read, write
 
 WIDTH = "d"
 """The size that is the width of a layer, in every map."""
@@ -40,7 +40,7 @@ WIDTH = "d"
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be turned into what.
+    """The weights to convert, and the layout map to convert them by.
 
     Attributes:
         layout: the name of a shipped map, or a file.
@@ -64,13 +64,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Turned:
-    """What was done.
+    """The result of a conversion.
 
     Attributes:
         title: what the published weights are of.
         mixer: whose module the others are of.
         sizes: by name.
         moved: the rows, with the places of all entries.
+        unused: published tensors that the map leaves out.
         reference: the published layer that was run, with the version of its package.
         compared: how far it is from the module; None where it was not run.
         absent: why it was not run; empty where it was.
@@ -80,6 +81,7 @@ class Turned:
     mixer: str
     sizes: Mapping[str, int]
     moved: tuple[Moved, ...]
+    unused: tuple[str, ...]
     reference: str
     compared: Compared | None
     absent: str
@@ -89,7 +91,7 @@ def convert_published(request: Request) -> Turned:
     """Writes the weights of an emitted module that make it a published layer, or the other way.
 
     Args:
-        request: what is to be done.
+        request: the weights and the map.
 
     Raises:
         DiagnosticError: E-LAYOUT, of the map; E-CONVERT, of the weights, or where both layers are
@@ -136,13 +138,16 @@ def _turn(
     mixer: str,
     weights: Weights,
 ) -> tuple[Turned, Weights]:
-    """What was done, and the weights to write."""
-    cls = _class(module, layout)
+    """Returns the result of the conversion, and the weights to write."""
+    own_surface = surface(module)
+    cls = own_surface.layer_cls or own_surface.cls
     known = dict(request.sizes)
     if request.back:
         known = _module_sizes(cls, layout, weights, known)
     else:
-        check_names(layout, weights)
+        names = [tensor.name for tensor in layout.published]
+        hint = "; --prefix says what the names of one layer begin with"
+        demand_names(weights, names, "the layout", hint)
         known = sizes_of(layout, {name: tuple(x.shape) for name, x in weights.items()}, known)
     unknown = [name for name in (WIDTH, *names_of(layout)) if name not in known]
     if unknown:
@@ -154,13 +159,13 @@ def _turn(
     layer = _made(cls, {**known, **axes}, "meta")
     entries = {name: tuple(x.shape) for name, x in layer.state_dict().items()}
     if request.back:
-        _demand_entries(weights, entries)
+        demand_entries(weights, entries, "the module")
     moved = addressed(layout, known, entries)
 
     def turn(tensors: Weights) -> Weights:
         return backward(moved, tensors, shapes) if request.back else forward(moved, tensors)
 
-    # What is run is turned in float64 too: what functions round to is no difference of layers.
+    # The layers that run get weights in float64: rounding by functions is no difference of layers.
     wide = {name: x.double() for name, x in weights.items()}
     published, own = (turn(wide), wide) if request.back else (wide, turn(wide))
     reference, absent = _reference(request, trusted, layout, known, published)
@@ -170,16 +175,9 @@ def _turn(
         layer.load_state_dict(own)
         compared = compare(reference, layer, known[WIDTH])
         named = f"{reference.name} of {reference.package}"
-    done = Turned(layout.title, mixer, known, moved, named, compared, absent)
+    done = Turned(layout.title, mixer, known, moved, layout.unused, named,
+                  compared, absent)  # fmt: skip
     return done, turn(weights)
-
-
-def _class(module: ModuleType, layout: Layout) -> type[nn.Module]:
-    """The class of a module that takes the weights: its mixer, or the layer, which comes last."""
-    named = (getattr(module, name) for name in module.__all__ if name != "State")
-    classes = [value for value in named if isinstance(value, type)]
-    cls: type[nn.Module] = classes[-1 if layout.layer else 0]
-    return cls
 
 
 def _made(cls: type[nn.Module], sizes: Mapping[str, int], device: str) -> nn.Module:
@@ -223,20 +221,6 @@ def _module_sizes(
     own = solve(equations, {n: k for n, k in known.items() if n in names})
     told = {n: k for n, k in own.items() if n not in layout.axes}
     return solve([(dim, own[n]) for n, dim in layout.axes.items() if n in own], {**told, **known})
-
-
-def _demand_entries(weights: Weights, entries: Mapping[str, tuple[int, ...]]) -> None:
-    """The weights are those of the module."""
-    missing = [name for name in entries if name not in weights]
-    if missing:
-        raise Unfit(f"the weights lack {', '.join(missing)}")
-    extra = sorted(weights.keys() - entries.keys())
-    if extra:
-        raise Unfit(f"the module has no {', '.join(extra)}")
-    for name, shape in entries.items():
-        if tuple(weights[name].shape) != shape:
-            actual = shaped(weights[name].shape)
-            raise Unfit(f"`{name}` is {actual}, and {shaped(shape)} in the module")
 
 
 def _reference(

@@ -131,11 +131,12 @@ def _between_mixers(a: str, b: str, weights: Path, out: Path, renamed: tuple[str
 
 
 def _told(turned: Turned) -> Iterator[str]:
-    """What was moved, and how it is known to be right."""
+    """Yields the lines about each row, and how it is known to be right."""
     for m in turned.moved:
         yield f"{m.row.entry} is {_made(m)}: {_known(m)}"
     at = ", ".join(f"{name} = {size}" for name, size in turned.sizes.items())
-    yield f"proved: every number of {turned.title} has one place in {turned.mixer}; {at}"
+    but = f", but of {', '.join(turned.unused)}," if turned.unused else ""
+    yield f"proved: every number of {turned.title}{but} has one place in {turned.mixer}; {at}"
     if turned.compared is None:
         yield f"not run beside the published layer: {turned.absent}"
     else:
@@ -162,7 +163,7 @@ def _known(m: Moved) -> str:
 
 
 def _without_torch(e: ImportError) -> click.UsageError:
-    """What is said where torch is not installed; another library is nobody's to excuse."""
+    """Returns the error of a missing torch; raises that of any other library again."""
     if e.name != "torch":
         raise e
     return click.UsageError("convert runs both modules: install torch first")

@@ -17,16 +17,7 @@ from dsfc.layouts.ir import Layout
 from dsfc.layouts.operations import ZERO, Function, shaped
 from dsfc.validate.compare import relative_error
 from dsfc.validate.reference import Running
-from dsfc.validate.weights import Unfit, Weights
-
-LENGTHS = (1, 2, 7, 33)
-"""Tokens of the sequences that the published layer and the module are run on."""
-
-CLOSE = 1e-9
-"""Largest relative difference in float64: one function by two formulas, whose rounding differs."""
-
-_LISTED = 3
-"""So many of the tensors that are too many are named."""
+from dsfc.validate.weights import CLOSE, LENGTHS, Unfit, Weights
 
 _FUNCTIONS = {Function.NEG: torch.neg, Function.EXP: torch.exp, Function.LOG: torch.log}
 
@@ -44,29 +35,6 @@ class Compared:
 
     output: float
     gradient: float
-
-
-def check_names(layout: Layout, weights: Weights) -> None:
-    """Checks that weights have the names of the published layer of a map.
-
-    Args:
-        layout: the map.
-        weights: the published tensors.
-
-    Raises:
-        Unfit: one is missing, or is more than the map knows.
-    """
-    names = tuple(tensor.name for tensor in layout.published)
-    missing = [name for name in names if name not in weights]
-    if missing:
-        raise Unfit(f"the weights lack {', '.join(missing)}")
-    extra = sorted(weights.keys() - set(names))
-    if extra:
-        more = f" and {len(extra) - _LISTED} more" if len(extra) > _LISTED else ""
-        raise Unfit(
-            f"the layout has no {', '.join(extra[:_LISTED])}{more}; --prefix says what the names "
-            "of one layer begin with"
-        )
 
 
 def check_shapes(layout: Layout, weights: Weights, shapes: Shapes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +28,9 @@ LENGTHS = (1, 2, 7, 33)
 
 CLOSE = 1e-9
 """Largest relative difference in float64: one function by two formulas, whose rounding differs."""
+
+LISTED = 3
+"""Names that a message lists before it counts the others."""
 
 SAFETENSORS = ".safetensors"
 """How the name of a file ends that safetensors writes; all others are `torch.save`'s."""
@@ -94,8 +97,47 @@ def read(path: Path, prefix: str = "") -> Weights:
     return wanted
 
 
+def demand_names(weights: Weights, names: Collection[str], owner: str, hint: str = "") -> None:
+    """Checks that weights have certain names and no others.
+
+    Args:
+        weights: the tensors.
+        names: the wanted names.
+        owner: the module or map that has them, for the message.
+        hint: the end of the message about a name that is not wanted.
+
+    Raises:
+        Unfit: a name is missing, or not wanted.
+    """
+    missing = sorted(set(names) - weights.keys())
+    if missing:
+        raise Unfit(f"the weights lack {', '.join(missing)}")
+    extra = sorted(weights.keys() - set(names))
+    if extra:
+        more = f" and {len(extra) - LISTED} more" if len(extra) > LISTED else ""
+        raise Unfit(f"{owner} has no {', '.join(extra[:LISTED])}{more}{hint}")
+
+
+def demand_entries(weights: Weights, shapes: Mapping[str, tuple[int, ...]], owner: str) -> None:
+    """Checks that weights are those of a module.
+
+    Args:
+        weights: the tensors.
+        shapes: the shape of each entry of the module's `state_dict`.
+        owner: the module, for the message.
+
+    Raises:
+        Unfit: an entry is missing, not wanted, or has another shape.
+    """
+    demand_names(weights, shapes, owner)
+    for entry, shape in shapes.items():
+        if weights[entry].shape != shape:
+            actual = tuple(weights[entry].shape)
+            raise Unfit(f"`{entry}` has the shape {actual}, and {owner} needs {shape}")
+
+
 def _saved(path: Path) -> Mapping[Any, Any]:
-    """What `torch.save` wrote, if it holds tensors alone."""
+    """The mapping that `torch.save` wrote."""
     try:
         with files.opened(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they speak to programs that save files
@@ -195,7 +237,8 @@ def carry(
         a, b = map(_made, (first, second), (sizes, sizes), called, unit)
     except SurfaceError as e:
         raise Unfit(str(e)) from None
-    _check_keys(weights, a)
+    expected = a.layer(device="meta").state_dict()
+    demand_entries(weights, {n: tuple(x.shape) for n, x in expected.items()}, "the first mixer")
     by_argument = {argument: entry for entry, argument in ours.items()}
     start = b.layer(torch.float64).state_dict()
     out: dict[str, Tensor] = {}
@@ -290,23 +333,6 @@ def _sizes(
             if out.setdefault(axis, int(size)) != size:
                 raise Unfit(f"the axis {axis} has the sizes {out[axis]} and {size} in the weights")
     return out
-
-
-def _check_keys(weights: Weights, a: Surface) -> None:
-    """The weights are those of the module."""
-    expected = a.layer(device="meta").state_dict()
-    missing = sorted(expected.keys() - weights.keys())
-    if missing:
-        raise Unfit(f"the weights lack {', '.join(missing)}")
-    extra = sorted(weights.keys() - expected.keys())
-    if extra:
-        raise Unfit(f"the first mixer has no {', '.join(extra)}")
-    for entry, value in expected.items():
-        if weights[entry].shape != value.shape:
-            raise Unfit(
-                f"`{entry}` has the shape {tuple(weights[entry].shape)}, and the first mixer needs "
-                f"{tuple(value.shape)}"
-            )
 
 
 def _compared(
