@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from own_inputs import OWN_INPUTS
 
 import dsfc
 from dsfc.validate import run
 from dsfc.validate.report import Outcome, Row
-
-OWN_INPUTS = """
-  dims p, heads h, bias, d = 2 * p
-  input q : h × bias; k : h × bias; v : p × h
-  param w : d
-  state S : p × h × bias
-  S = 1/2 * S[i-1] + v ⊗ k
-  y = sum[bias](q * S) * sum[d](w)
-"""
-"""Each input has a map, heads stand behind channels, and an axis is called as an argument is."""
 
 
 @pytest.fixture(autouse=True)

@@ -10,21 +10,13 @@ from types import ModuleType
 
 import pytest
 import torch
+from own_inputs import OWN_INPUTS
 from torch import Tensor, nn
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.layer_parts import Gate, LayerParts, Norm
 
-# Its heads stand behind its channels, its inputs are three, and a size is called as an argument is.
-OWN_INPUTS = """
-  dims p, heads h, bias, d = 2 * p
-  input q : h × bias; k : h × bias; v : p × h
-  param w : d
-  state S : p × h × bias
-  S = 1/2 * S[i-1] + v ⊗ k
-  y = sum[bias](q * S) * sum[d](w)
-"""
 Compiled = Callable[..., ModuleType]
 
 
