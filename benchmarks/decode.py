@@ -42,7 +42,7 @@ import dsfc
 FILE = Path(__file__).parent / "results" / "decode.json"
 LAYERS, HEADS, EPS = 12, 4, 1e-5
 WIDTHS = (256, 1024)
-"""Of a token; the larger one is that of the paper's model of 340 million parameters."""
+"""Widths d of a token; the larger is the width of the paper's model of 340 million parameters."""
 
 ROUNDS, TOKENS, CHECKED = 21, 10, 16
 CLOSE = 1e-4
@@ -88,7 +88,7 @@ class Model(nn.Module):
 
 @dataclass(frozen=True)
 class Weights:
-    """Those of one block, as the step by hand reads them."""
+    """Weights of one block, as the step by hand reads them."""
 
     norm: Tensor
     W_Q: Tensor

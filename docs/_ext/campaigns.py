@@ -169,7 +169,7 @@ def features(cells: list[dict[str, Any]]) -> str:
 
 
 def _plain(said: str) -> str:
-    """What a program said, in which no sign is markup, on one line."""
+    """Returns the words of a program on one line, no sign of which is markup."""
     return re.sub(r"([\\*_`$\[\]<>|])", r"\\\1", " ".join(said.split()))
 
 

@@ -58,10 +58,8 @@ def locate(path: str | os.PathLike[str]) -> Place:
     problem = "no such file, and no shipped spec of that name"
     spec, colon, mixer = word.rpartition(":")
     if colon and mixer.isidentifier() and Path(spec).is_file():
-        near, problem = (
-            None,
-            f"no such file; write `{spec}`, and the mixer `{mixer}` apart",
-        )
+        near = None
+        problem = f"no such file; write `{spec}`, and the mixer `{mixer}` apart"
     raise file_error(word, problem, near)
 
 

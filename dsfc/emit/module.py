@@ -42,7 +42,7 @@ _ORIGIN = re.compile(
 
 
 class Option(StrEnum):
-    """What a module was asked to be besides the mixer of a spec, as its first line spells it."""
+    """An option of the emission of a module, as the first line of the module spells it."""
 
     BESIDE = "runtime beside"
     LAYER = "layer"

@@ -10,7 +10,7 @@ from dsfc.layouts.operations import Function, Operation
 from dsfc.source import Span
 
 Step = Operation | Function
-"""What a row does at a time."""
+"""One operation of a row, or a function of its numbers."""
 
 Setting = bool | int | float | str
 
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is done, in words of the map."""
+        """The names of the steps, as the map writes them."""
         steps = (step.value if isinstance(step, Function) else step.word for step in self.steps)
         return (*(() if self.along is None else ("join",)), *steps)
 

@@ -53,7 +53,7 @@ _INVERSE = {
 
 
 class Kind(StrEnum):
-    """What an argument of an operation is."""
+    """The kind of an argument of an operation."""
 
     NUMBER = "a whole number"
     NUMBERS = "a list of whole numbers"
@@ -62,7 +62,7 @@ class Kind(StrEnum):
 
 
 class Operation(Protocol):
-    """What all operations have.
+    """An operation: the interface of all of them.
 
     Attributes:
         word: its name in a map.

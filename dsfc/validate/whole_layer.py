@@ -78,6 +78,7 @@ class Definition:
             return functional_call(mixer, weights, (), arguments)
 
         inputs = dict(zip(self.plain.inputs, self._inputs(layer, u), strict=True))
+        # `values` only calls the layer of a sample, so a function of the same arguments will do.
         y = self.plain.reference(self.plain.values(Sample(call, inputs)))  # type: ignore[arg-type]
         y = y.movedim([2 + at for at in self.heads], [*range(2, 2 + len(self.heads))])
         normed = [*range(2 + len(self.heads), y.ndim)] or [*range(2, y.ndim)]
@@ -133,7 +134,7 @@ def _drawn(make: Callable[..., Any]) -> Any:  # noqa: ANN401 - a class of the mo
 
 
 def _normed(norm: Any, y: Tensor, axes: list[int]) -> Tensor:  # noqa: ANN401 - a norm, or None
-    """What a norm gives of y over some axes, the last ones."""
+    """Returns y behind a norm over its last axes; y itself where there is no norm."""
     if norm is None:
         return y
     if isinstance(norm, nn.LayerNorm):

@@ -22,7 +22,8 @@ def programs(page: str, section: str) -> str:
 @pytest.mark.ci
 @pytest.mark.parametrize("section", PACKAGES)
 def test_the_programs_of_a_section_run(section: str, root: Path, tmp_path: Path) -> None:
-    # Looked for, not imported: what others warn of when they are is no fault of the page.
+    # Looked for, not imported: what others warn of when they are is no fault of the page. Skipped
+    # where the extra `trainers` is not installed: no tier needs it otherwise, and JAX is large.
     if importlib.util.find_spec(PACKAGES[section]) is None:
         pytest.skip(f"{PACKAGES[section]} is not installed")
     page = (root / "docs/how_to/use_a_trainer.md").read_text(encoding="utf-8")
