@@ -2,14 +2,16 @@
 
 Published programs turn to float32 here and there, for kernels that know nothing wider. Under
 `_InFloat64` such a turn is one to float64, so that what remains between two right layers is the
-rounding of float64.
+rounding of float64. The kernels themselves stay away: they want a GPU, and round.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -20,6 +22,10 @@ from torch.overrides import TorchFunctionMode
 
 from dsfc.layouts.ir import Reference
 from dsfc.validate.weights import Unfit, Weights
+
+
+_KERNELS = ("causal_conv1d", "fla", "mamba_ssm")
+"""Packages of kernels that published programs call where they are installed."""
 
 
 class AbsentError(Exception):
@@ -110,11 +116,31 @@ def _call(forward: Callable[..., Any], reference: Reference) -> dict[str, Any]:
 
 def _imported(module: str, name: str) -> Any:  # noqa: ANN401 - a class of another program
     try:
-        return getattr(importlib.import_module(module), name)
+        with without_kernels(module):
+            return getattr(importlib.import_module(module), name)
     except ImportError as e:
         raise AbsentError(f"{module} cannot be imported: {_line(e)}") from None
     except AttributeError:
         raise AbsentError(f"{module} has no {name}") from None
+
+
+@contextmanager
+def without_kernels(module: str) -> Iterator[None]:
+    """Makes an import of a module one that finds no package of kernels, even if it came before.
+
+    Args:
+        module: its dotted name.
+    """
+    aside = {name: sys.modules[name] for name in (module, *_KERNELS) if name in sys.modules}
+    sys.modules.pop(module, None)
+    # An import of what is None fails, and the program falls back to its own torch code.
+    sys.modules.update(dict.fromkeys(_KERNELS))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in _KERNELS:
+            del sys.modules[name]
+        sys.modules.update(aside)
 
 
 def _package(module: str) -> str:
