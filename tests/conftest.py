@@ -2,9 +2,9 @@
 
 A test without a mark is `fast`. `@pytest.mark.ci` and `@pytest.mark.full` put it into a later tier;
 `--tier ci` runs fast and ci, `--tier full` runs all. Of alike cases, `@pytest.mark.share(n)` leaves
-the first of every n in `fast` and puts the others into `ci`; `share(n, ci=m)` leaves the first of
-every m of those, and of cases marked `ci`, in `ci` and puts the others into `full`. This file is
-the only place that says so.
+the first of every n in `fast`, of the others the first of every n in `ci`, and puts what remains
+into `full`; `share(n, ci=m)` leaves the first of every m in `ci` instead. Of cases that are marked
+`ci`, too, none is in `fast`. This file is the only place that says so.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import pytest
 
 TIERS = {
     "fast": "every promise on small cases: minutes on a laptop",
-    "ci": "every spec, every mode, the docs and the wheel: before a change is merged",
-    "full": "every class through every compiler, thousands of random programs: before a release",
+    "ci": "more cases of each promise, the docs and the wheel: before a change is merged",
+    "full": "every case and compiler, thousands of random programs: before a release",
 }
 EXAMPLES = {"fast": 25, "ci": 100, "full": 2000}
 """Examples that hypothesis draws for a law, unless the law says how many."""
@@ -79,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
-    shares = "share(n, ci=m): one case of n is fast, one of m of the others ci, the rest full"
+    shares = "share(n, ci=m): of alike cases one of n is fast, of the others one of m (n) ci"
     config.addinivalue_line("markers", shares)
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
@@ -122,7 +122,7 @@ def _keep_shares(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.ci)
             fast[function] += 1
         if item.get_closest_marker("ci"):
-            if ci[function] % share.kwargs.get("ci", 1):
+            if ci[function] % share.kwargs.get("ci", share.args[0]):
                 item.add_marker(pytest.mark.full)
             ci[function] += 1
 
