@@ -93,7 +93,7 @@ def test_all_has_what_both_targets_have() -> None:
 # --- what modules, commands and pages say ---------------------------------------------------------
 
 
-@pytest.mark.share(4, ci=4)
+@pytest.mark.share(4, ci=13)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_the_text_of_a_module_starts_the_kernels_of_the_table(name: str, backend: str) -> None:
@@ -230,7 +230,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.share(2, ci=20)
+@pytest.mark.share(2, ci=71)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))

@@ -54,14 +54,14 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compilatio
     return make
 
 
-@pytest.mark.share(3, ci=30)
+@pytest.mark.share(3, ci=127)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", [*ODD, *(pytest.param(n, marks=pytest.mark.ci) for n in LATER)])
 def test_a_mixer_has_a_module(name: str, backend: str, load: Callable[[str], Compilation]) -> None:
     assert load(name).module(backend).mixer == load(name).name
 
 
-@pytest.mark.share(4, ci=3)
+@pytest.mark.share(4, ci=9)
 @pytest.mark.parametrize(("name", "backend"), [(n, b) for b in ("all", "c") for n in RUN])
 def test_kernels_are_the_definition(
     name: str,

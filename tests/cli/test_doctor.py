@@ -157,7 +157,7 @@ def test_kernels_in_c_run_where_a_compiler_is(run: Callable, machine: Callable) 
     assert (outcome, said) == ("missing", "its kernels lack C compiler, torch runs instead")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_what_is_no_module_is_said(run: Callable, folder: Path) -> None:
     (folder / "other.py").write_text("x = 1\n")
     result = run("doctor", "other.py")

@@ -37,7 +37,7 @@ def test_help_is_fast(folder: Path) -> None:
     assert ratio(["-m", "dsfc", "--help"], ["-c", "pass"], folder) <= HELP_IN_BARE_STARTS
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_compiling_is_fast(folder: Path, root: Path) -> None:
     spec = str(root / "specs" / "normalized_attn.dsf")
     compiling = ["-m", "dsfc", "compile", spec]

@@ -153,7 +153,7 @@ for name in {specs!r}:
 """
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_same_bytes_under_any_hash_seed() -> None:
     def sums(seed: str) -> str:
         return subprocess.run(
@@ -171,7 +171,7 @@ LINTED = "E4,E7,E9,F,I"
 """What ruff checks unless told otherwise, and the order of imports."""
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_linter_finds_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     for name in ("gla", "rg_lru", "s6", "rwkv4", "short_convolution", "normalized_attn"):

@@ -48,7 +48,7 @@ def by_steps(beside: Beside, given: Mapping[str, Tensor]) -> Tensor:
 # --- C --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(2, ci=2)
+@pytest.mark.share(2, ci=9)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_the_oracle_in_float64(
     name: str, load_target: Callable[..., ModuleType], oracle: Callable[[str], ModuleType]
@@ -62,13 +62,13 @@ def test_steps_in_c_are_the_oracle_in_float64(
     assert started and all(n.startswith(("step", "forward")) for n in started)
 
 
-@pytest.mark.share(3, ci=2)
+@pytest.mark.share(3, ci=9)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_those_of_torch(name: str, load_target: Callable[..., ModuleType]) -> None:
     are_those_of_torch(name, "c", load_target)
 
 
-@pytest.mark.share(3, ci=4)
+@pytest.mark.share(3, ci=20)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_of_modules_for_both_targets_are_those_of_torch(
     name: str, load_target: Callable[..., ModuleType]
@@ -163,7 +163,7 @@ def test_a_row_that_is_not_a_number_spoils_no_other(
 # --- in place -------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(18, ci=3)
+@pytest.mark.share(18, ci=13)
 @pytest.mark.parametrize("target", ["torch", "c"])
 @pytest.mark.parametrize("name", with_kernels((*FIRST, *TORCH_AS_WELL)))
 def test_in_place_is_the_same_and_stays_where_it_is(
@@ -249,7 +249,7 @@ def test_steps_are_traced_mapped_and_counted(load_target: Callable[..., ModuleTy
 # --- Triton ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=14)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name", with_kernels())

@@ -76,6 +76,7 @@ def test_kernels_in_c_run_on_cpus_where_torch_would(name: str, load: Callable) -
     assert layer.explain(21).startswith("C on cpu: a kernel each way")
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(
     "name", ["rg_lru", *(pytest.param(n, marks=pytest.mark.ci) for n in SPECS if n != "rg_lru")]
 )
@@ -98,7 +99,7 @@ def test_a_mixer_without_kernels_has_the_module_of_torch(name: str) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_no_name_of_a_module_is_given_twice(backend: str) -> None:
     for name in (*SPECS, "rwkv7", "rwkv4"):

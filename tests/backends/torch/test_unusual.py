@@ -52,7 +52,7 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
     return y if y.ndim > len(axes) else np.broadcast_to(y, (length, *y.shape))
 
 
-@pytest.mark.share(24, ci=24)
+@pytest.mark.share(24, ci=71)
 @pytest.mark.parametrize(
     "length", [LENGTH, *(pytest.param(n, marks=pytest.mark.ci) for n in (0, 1, 2))]
 )
@@ -81,7 +81,7 @@ def test_gradients_are_those_of_the_definition(found: Surface) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=29)
 def test_two_segments_are_the_whole(found: Surface) -> None:
     if not found.causal:
         assert "E-STEP" in values.segments(found)
@@ -108,14 +108,14 @@ def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=29)
 @THIRD
 def test_masked_tokens_are_not_there_and_packed_sequences_are_alone(found: Surface) -> None:
     rows.masks(found)
     rows.packs(found)
 
 
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=29)
 @THIRD
 def test_every_cut_and_every_step(found: Surface) -> None:
     values.segments(found)

@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(1, ci=16)
+@pytest.mark.share(1, ci=41)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -156,7 +156,7 @@ def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=11)
+@pytest.mark.share(1, ci=43)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_are_the_oracle(
@@ -178,7 +178,7 @@ def test_kernels_are_the_oracle(
     assert seen
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=13)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_cut_sequences_hand_over_states_and_their_gradients(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]

@@ -36,6 +36,7 @@ def ran(what: str) -> Any:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(
     ("spec", "short", "more"),
     [
@@ -67,6 +68,7 @@ OF_EACH_FORM = [
 ]
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("spec", OF_EACH_FORM)
 def test_nothing_is_compiled_for_a_length_or_a_pack(spec: str) -> None:
     found = ran(f"keys/{spec}")
@@ -84,6 +86,7 @@ def test_every_launch_says_whether_products_and_sums_are_fused(spec: str) -> Non
     assert ran(f"keys/{spec}")["fused"]
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("spec", OF_EACH_FORM)
 def test_a_call_from_a_state_asks_nothing_of_the_device(spec: str) -> None:
     """A graph of CUDA can hold it: no number comes back, and all memory is PyTorch's."""

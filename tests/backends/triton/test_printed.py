@@ -33,7 +33,7 @@ def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=6)
 def test_kernels_are_the_definition_from_a_state(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,8 +72,8 @@ def test_kernels_are_those_of_the_ir(spec: str, strong: bool, tmp_path: Path) ->
             assert np.abs(x - want[name]).max() <= bar, name
 
 
-@pytest.mark.share(1, ci=2)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("length", [1, 16, 37])
 def test_kernels_are_the_definition_from_a_state(
     length: int, module: ModuleType, monkeypatch: pytest.MonkeyPatch
@@ -104,8 +104,8 @@ def test_many_tokens(build: Build) -> None:
     agree(outcome(found, sample, "auto", 1), want, 3 * ROUNDED, "1,000 tokens")
 
 
-@pytest.mark.share(1, ci=2)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=6)
 @pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
 def test_masked_tokens_and_packs(
     module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch

@@ -45,7 +45,7 @@ def text_of(mixer: Mixer, folder: Path) -> str:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=6)
 @FORM
 def test_text_is_formatted_and_gives_no_name_twice(
     form: str, tmp_path_factory: pytest.TempPathFactory
@@ -77,7 +77,7 @@ def formatted(path: Path) -> str:
 
 # What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @FORM
 def test_kernels_are_the_definition(form: str, build: Build) -> None:

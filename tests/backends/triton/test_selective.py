@@ -151,6 +151,7 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     assert counts == backward
 
 
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_complex_decay_takes_one_power_forwards_and_one_backwards(
     shape: tuple[int, int, int, int],
@@ -253,7 +254,7 @@ DECAYS = {
 }
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(1, ci=19)
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
 
 
-@pytest.mark.share(3, ci=3)
+@pytest.mark.share(3, ci=12)
 @pytest.mark.parametrize("states", [2, 17])
 @pytest.mark.parametrize("decay", NESTED)
 def test_constants_inside_a_log_decay_are_those_of_their_state(

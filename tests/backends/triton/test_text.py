@@ -73,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return out
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_formatter_changes_nothing(files: list[Path]) -> None:
     pytest.importorskip("ruff")
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}"]
@@ -83,7 +83,7 @@ def test_a_formatter_changes_nothing(files: list[Path]) -> None:
     assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
     for path in files:
         source = path.read_text(encoding="utf-8")
@@ -95,6 +95,7 @@ def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("name", ["rg_lru", "rwkv4", "retnet", "lru"])
 def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) -> None:
     path = next(p for p in files if p.stem == f"{name}_")

@@ -23,7 +23,7 @@ LENGTHS = (0, 1, 13)
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=60)
+@pytest.mark.share(1, ci=187)
 @pytest.mark.parametrize("name", BODIES)
 def test_kernels_are_the_definition(name: str, build: Callable[..., ModuleType]) -> None:
     module = build(name, BODIES[name])
