@@ -78,6 +78,7 @@ print([m for m in ("torch", "sympy", "networkx") if m in sys.modules])
 """
 
 
+@pytest.mark.ci
 def test_heavy_libraries_are_imported_where_their_objects_are_asked_for(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SILENT, str(tmp_path)], capture_output=True, text=True, check=True

@@ -77,6 +77,7 @@ def test_a_comparison_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "time to compare s6 and gla" in diagnostic(lambda: equivalent(a, b)).message
 
 
+@pytest.mark.ci
 def test_other_threads_have_bounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "classify", endless)
     codes: list[str] = []
@@ -121,6 +122,7 @@ def test_who_bounds_elsewhere_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) 
         assert load("s6").plan
 
 
+@pytest.mark.ci
 def test_nothing_is_raised_when_the_work_is_done() -> None:
     """Bounds that are as long as the work: it ends or expires, and what comes after is quiet."""
     ended = expired = 0

@@ -390,6 +390,7 @@ def test_what_is_planted_is_seen(watched: Watched) -> None:
     assert any(it["dsfc"] == "dsfc.planted:evaluated" and it["kind"] == "canary" for it in found)
 
 
+@pytest.mark.ci
 def test_texts_stand_in_docstrings_and_comments_of_a_module(folder: Path) -> None:
     tree = ast.parse(load(folder / "canaries.dsf", "canary_one").module("torch").text)
     said = [

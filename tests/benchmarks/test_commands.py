@@ -18,6 +18,7 @@ def test_a_shell_tells_of_its_children() -> None:
     assert commands.worked(log) == [1.38, 62.5]
 
 
+@pytest.mark.ci
 def test_a_process_that_works_longer_is_told_from_one_that_does_not() -> None:
     counting = [sys.executable, "-c", "sum(range(30_000_000))"]
     assert commands.processor_seconds(counting) > commands.processor_seconds([*counting[:2], ""])

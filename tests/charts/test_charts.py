@@ -42,6 +42,7 @@ def test_charts_are_well_formed_and_load_nothing(drawn) -> None:
         assert "currentColor" in svg and "#123456" not in svg
 
 
+@pytest.mark.ci
 def test_charts_of_a_page_share_no_identifier(drawn) -> None:
     names = [re.findall(r'\bid="([^"]+)"', svg) for svg in drawn]
     everything = [name for of in names for name in of]

@@ -288,6 +288,7 @@ mixer claiming {
 """
 
 
+@pytest.mark.ci
 def test_claims_that_were_decided_are_printed_when_time_is_up(
     run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def weights(module: Callable, folder: Path) -> torch.nn.Module:
     return first
 
 
+@pytest.mark.ci
 def test_weights_are_carried_over(
     run: Callable, module: Callable, weights: torch.nn.Module, folder: Path
 ) -> None:
@@ -231,6 +232,7 @@ class Planted:
         return Path.touch, (Path("planted"),)
 
 
+@pytest.mark.ci
 def test_nothing_in_a_file_of_weights_is_executed(
     run: Callable, weights: torch.nn.Module, folder: Path
 ) -> None:

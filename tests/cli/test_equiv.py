@@ -139,6 +139,7 @@ mixer b {
 """
 
 
+@pytest.mark.ci
 def test_an_accepted_proof_is_written_as_lean(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(SCALED)
     run("equiv", f"{path}:a", f"{path}:b", "--certificate", "proof.json")
@@ -305,6 +306,7 @@ def test_verdict_and_witness_come_first_and_the_rest_when_asked(
     assert len(short.splitlines()) < len(long.splitlines()) * 2 / 3
 
 
+@pytest.mark.ci
 def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
     args = ("equiv", f"{path}:keeps", f"{path}:weighs", "--conditions")
@@ -334,6 +336,7 @@ def test_a_refutation_is_a_program(run: Callable, spec: Callable, folder: Path) 
     assert done.returncode == 0 and "token 0" in done.stdout
 
 
+@pytest.mark.ci
 def test_json_and_names(run: Callable, spec: Callable) -> None:
     path = spec(TWO.replace("{drive}", "g / g * u").replace("param w, g", "param r, g").replace(
         "w * h[i-1] + g", "r * h[i-1] + g"))  # fmt: skip
@@ -398,6 +401,7 @@ def test_a_file_that_cannot_be_written_is_said(run: Callable, option: str) -> No
     assert result.exit_code == 1 and "error[E-FILE]: none/there.txt: no such file" in result.output
 
 
+@pytest.mark.ci
 def test_what_there_is_nothing_of_is_said_and_not_written(run: Callable, folder: Path) -> None:
     result = run("equiv", "gla", "gla", "--replay", "a.py", "--case-certificate", "b.json")
     assert result.exit_code == 0

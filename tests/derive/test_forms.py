@@ -366,6 +366,7 @@ def test_as_many_terms_are_allowed_as_the_limits_say(body, mixer_of):
     assert found.size in (str(least), f"more than {least - 1}")
 
 
+@pytest.mark.ci
 def test_long_chains_of_definitions(mixer_of, error_of):
     steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(480))
     m = mixer_of(mixer(f"x0 = u\n{steps} y = x480"))

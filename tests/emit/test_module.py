@@ -250,6 +250,7 @@ print("EVENTS", events)
 """
 
 
+@pytest.mark.ci
 def test_no_text_of_a_spec_reaches_an_evaluator(tmp_path: Path) -> None:
     spec = tmp_path / "canary_file.dsf"
     spec.write_text(CANARIES, encoding="utf-8")

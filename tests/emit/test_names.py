@@ -25,6 +25,7 @@ NAMES = st.one_of(
 )
 
 
+@pytest.mark.ci
 @given(NAMES, NAMES)
 def test_two_names_never_become_one(a: str, b: str) -> None:
     assert (identifier(a, RESERVED) == identifier(b, RESERVED)) == (a == b)

@@ -128,6 +128,7 @@ def test_an_edited_runtime_is_kept_unless_forced(folder: Path) -> None:
     assert runtime.read_text() == text
 
 
+@pytest.mark.ci
 def test_a_missing_runtime_is_named(folder: Path) -> None:
     runtime = runtime_of(folder)
     runtime.unlink()

@@ -115,6 +115,7 @@ def test_states_that_are_not_numbers_stay_in_their_channel() -> None:
     assert (np.isnan(got["o"]) == spoilt).all()
 
 
+@pytest.mark.ci
 def test_every_scan_with_kernels_of_sequences_has_one_or_goes_token_by_token() -> None:
     for spec in (*FORMS, "s4d", "lru", "s6", "qlstm", "ssd", "mlstm", "hgrn2", "rwkv6"):
         if spec == "rewrite":

@@ -23,6 +23,7 @@ def editor() -> Iterator[Editor]:
     it.kill()
 
 
+@pytest.mark.ci
 def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
     said = editor.ask("initialize", processId=None, rootUri=None, capabilities=UTF8)
     offered = said["result"]["capabilities"]

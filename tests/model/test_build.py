@@ -25,6 +25,7 @@ def hybrid() -> Folder:
     return of("s6", "softmax", n=8, h=2)
 
 
+@pytest.mark.ci
 def test_the_configuration_holds_every_argument_of_every_layer(hybrid: Folder) -> None:
     config = json.loads(hybrid.texts[CONFIG])
     parts = {"norm": None, "gate": None, "bias": False}

@@ -252,6 +252,7 @@ def test_definitions_stand_in_chains_of_any_length(link: str, load) -> None:
     assert "x299" in spec.module().text
 
 
+@pytest.mark.ci
 def test_states_stand_in_cascades_of_a_length_that_is_said(load) -> None:
     def cascade(length: int) -> str:
         names = ", ".join(f"s{k}" for k in range(length))

@@ -30,7 +30,7 @@ def check(spec, length: int) -> None:
             near(got.finals[s.name], want.finals[s.name])
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("length", [0, 1, 5])
 @pytest.mark.parametrize("name", PLANNED)
 def test_shipped_plans_compute_their_systems(name: str, length: int, shipped) -> None:

@@ -60,6 +60,7 @@ def test_no_text_is_a_fault(playground, text: str) -> None:
     assert ask(playground, "module", text=text) is None
 
 
+@pytest.mark.ci
 def test_a_comparison_is_that_of_the_command_line(playground) -> None:
     text = GLA.replace("mixer gla", "mixer mine")
     answer = ask(playground, "equiv", text=text, other="gla", conditions=False)

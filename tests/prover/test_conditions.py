@@ -74,6 +74,7 @@ def test_s6_and_attention_have_the_same_conditions_as_attention_and_s6() -> None
     ]
 
 
+@pytest.mark.ci
 def test_attention_with_a_free_normaliser_and_ssd() -> None:
     """T8e: as T8c with one decay per head."""
     verdict = equivalent(
@@ -177,6 +178,7 @@ def test_what_is_excluded_by_ranges_or_true_of_nothing_is_no_condition(
     assert isinstance(equivalent(system(file, a), system(file, b), conditions=True), Refuted)
 
 
+@pytest.mark.ci
 def test_conditions_do_not_depend_on_names_of_mixers(system: Callable) -> None:
     a, b = system("normalised", "normalised"), system("normalised", "convex_gate")
     first = equivalent(a, b, conditions=True)
@@ -189,6 +191,7 @@ def test_conditions_do_not_depend_on_names_of_mixers(system: Callable) -> None:
     assert first.certificate.claim.conditions == other.certificate.claim.conditions
 
 
+@pytest.mark.ci
 def test_no_condition_is_one_on_a_fixed_value(system: Callable) -> None:
     """A buffer that has a value of its own is nothing to solve for."""
     plain, fixed = system("cases", "plain"), system("cases", "fixed_half")

@@ -66,6 +66,7 @@ def test_a_proof_is_at_the_sizes_declared() -> None:
     assert isinstance(verdict, AtSizes) and verdict.fixed == (("h", 4),)
 
 
+@pytest.mark.ci
 def test_declarations_of_both_are_examined() -> None:
     """At three heads, as the first declares, the two are one; at five, as the second does, not."""
     verdict = equivalent(*decays("heads h = 3, n", POWERS, PARABOLA, "heads h = 5, n"))

@@ -132,6 +132,7 @@ def load(name: str) -> System:
     return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", name))).compilation("m").system
 
 
+@pytest.mark.ci
 def test_a_buffer_has_its_own_value() -> None:
     """Two buffers of one name and different values are two arrays, and no free numbers."""
     text = """

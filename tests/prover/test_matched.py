@@ -83,6 +83,7 @@ def test_a_longer_search_goes_on_where_a_shorter_one_ended() -> None:
     assert known.of(claim, {}, True) is not known.of(claim, {}, True)
 
 
+@pytest.mark.ci
 def test_a_factor_between_states_goes_into_the_values_that_hold_it() -> None:
     """An output gate of 1/2, and values of twice the size: W_o = 0 and W_V = 2 W_V."""
     spec = read(Path(__file__).parent / "pairs" / "textbook.dsf")

@@ -143,6 +143,7 @@ def test_a_published_form_is_the_plain_one_whatever_its_maximum(
             check(write(found.certificate))
 
 
+@pytest.mark.ci
 def test_a_maximum_is_no_slot_and_no_value_that_a_condition_gives() -> None:
     stored = of(STORED.format(m="m[i-1], w", y="S"))
     assert isinstance(equivalent(stored, of(PLAIN), conditions=True), Refuted)

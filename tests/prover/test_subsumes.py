@@ -230,6 +230,7 @@ def test_the_statements_are_not_mixed(system: Callable) -> None:
     assert kinds_json(found)["ISO"] == {"verdict": "refuted"}
 
 
+@pytest.mark.ci
 def test_what_is_equal_is_said_once(system: Callable) -> None:
     found = kinds(system("cases", "normalised"), system("cases", "normalised_window"))
     assert isinstance(found.equal, Proved) and found.forth is found.back is None

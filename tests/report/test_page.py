@@ -111,6 +111,7 @@ def test_mixers_stand_side_by_side() -> None:
     assert "influence by distance of gla, ssd" in page
 
 
+@pytest.mark.ci
 def test_trained_parameters_are_analysed_beside_those_of_the_start() -> None:
     it = load("retnet")
     begun = start(it.mixer, it.system, 6, {})

@@ -154,6 +154,7 @@ def _grads(y: Tensor, *wrt: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad(torch.sin(y).sum(), wrt)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_mode_is_the_loop_in_values_and_gradients(
     name: str, modules: dict[str, ModuleType]

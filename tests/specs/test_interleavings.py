@@ -117,6 +117,7 @@ def _refused(load: Callable[[str], ModuleType]) -> ModuleType:
     return load("dlr_bidirectional")
 
 
+@pytest.mark.ci
 def test_exact_is_refused_where_there_are_no_steps(load: Callable[[str], ModuleType]) -> None:
     module = _refused(load)
     layer = getattr(module, module.__all__[0])(d=4, n=3, m=3)

@@ -84,6 +84,7 @@ def test_a_promise_is_kept(
     assert row.outcome is Outcome.KEPT, row.figure
 
 
+@pytest.mark.ci
 def test_there_is_one_spec_of_each_class_that_compiles() -> None:
     first = ("normalized_attn", "s6", "rg_lru", "linear_attn")
     later = ("gla", "s4d", "lnssm", "rwkv4", "short_convolution", "deltanet")

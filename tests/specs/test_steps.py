@@ -100,7 +100,7 @@ def test_narrow_steps_err_at_most_twice_as_much_as_torch(
     assert off(got, want) <= 2 * off(plain, want) + torch.finfo(dtype).eps
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_sequence_that_chunks_begin_steps_go_on_with(
@@ -119,6 +119,7 @@ def test_a_sequence_that_chunks_begin_steps_go_on_with(
     assert off([*tensors(state).values()], [*tensors(last).values()]) < 1e-12
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", FORMS)
 def test_one_token_of_mode_auto_runs_the_kernel_of_one_token(
     name: str, load_target: Callable[..., ModuleType]

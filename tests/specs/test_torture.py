@@ -192,7 +192,7 @@ def off(got: Tensor, want: Tensor) -> float:
     return (widened(got) - want).abs().max().item() / (scale or 1.0)
 
 
-@pytest.mark.share(60)
+@pytest.mark.share(140)
 @pytest.mark.parametrize("inputs", INPUTS)
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", NAMES)

@@ -56,6 +56,7 @@ def mixer(body: str) -> System:
     return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
 
 
+@pytest.mark.ci
 def test_a_conjugate_has_the_conjugate_value(block: Certificate) -> None:
     check(write(block))
     assert not any(c.solved.startswith("~") for c in block.claim.conditions)

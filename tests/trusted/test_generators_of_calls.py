@@ -69,6 +69,7 @@ KEPT = """state c, S
 LATE = "(1 - first - first[i-1] - first[i-2] - first[i-3])"
 
 
+@pytest.mark.ci
 def test_what_is_kept_of_an_exponential_is_kept_at_all_tokens() -> None:
     """Two tokens set c anew; from token 4 on the first is v + exp(x) - exp(z), of these tokens."""
     a = mixer(f"{KEPT}y = v + {LATE} * (S - exp(c))", "v, x, z")

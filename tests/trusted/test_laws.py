@@ -153,7 +153,7 @@ REASONS = {
 }  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_refusal_says_why(system: Callable, reason: str) -> None:
     name, relation = REASONS[reason]

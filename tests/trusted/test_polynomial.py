@@ -153,6 +153,7 @@ def test_a_zero_has_no_inverse() -> None:
         number(1) / (x - x)
 
 
+@pytest.mark.ci
 def test_growth_has_a_bound() -> None:
     p = Polynomial({(): Fraction(1)})
     for k in range(8):

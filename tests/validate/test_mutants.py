@@ -180,6 +180,7 @@ def test_no_mutant_of_the_runtime_survives(
     assert not found, "\n".join(found)
 
 
+@pytest.mark.ci
 def test_mutants_differ_from_the_text_and_from_each_other(text: Callable[[str], str]) -> None:
     made = [mutant.of(text("ssd")) for mutant in own_mutants(text("ssd"))]
     assert len({text("ssd"), *made}) == len(made) + 1 > 60

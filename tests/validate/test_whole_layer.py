@@ -22,6 +22,7 @@ def row(path: Path) -> Row:
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["gla", pytest.param("softmax", marks=pytest.mark.ci)])
 def test_a_layer_is_its_spec_between_maps(name: str, tmp_path: Path) -> None:
     kept = row(dsfc.compile(name, out=tmp_path, layer=True))
@@ -29,6 +30,7 @@ def test_a_layer_is_its_spec_between_maps(name: str, tmp_path: Path) -> None:
     assert kept.promise.startswith("The layer is its spec between linear maps")
 
 
+@pytest.mark.ci
 def test_a_layer_that_maps_each_input_of_its_mixer_is_one_too(tmp_path: Path) -> None:
     spec = tmp_path / "own_inputs.dsf"
     spec.write_text(f"mixer own_inputs {{\n{OWN_INPUTS}\n}}\n", encoding="utf-8")
@@ -36,6 +38,7 @@ def test_a_layer_that_maps_each_input_of_its_mixer_is_one_too(tmp_path: Path) ->
     assert kept.outcome is Outcome.KEPT, kept.figure
 
 
+@pytest.mark.ci
 def test_a_module_without_a_layer_has_no_such_row(tmp_path: Path) -> None:
     path = dsfc.compile("gla", out=tmp_path)
     assert [row.name for row in dsfc.verify(path, fast=True).rows] == ["origin"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+import pytest
 import torch
 from dsfc.backends.torch.grouping import regrouped, ungrouped
 from hypothesis import given
@@ -23,6 +24,7 @@ def groups(draw: st.DrawFn) -> tuple[tuple[Axis, ...], ...]:
     return tuple(tuple(order[a:b]) for a, b in zip([0, *cuts], cuts, strict=False))
 
 
+@pytest.mark.ci
 @given(groups(), st.integers(0, 2))
 def test_a_group_is_one_axis_and_its_axes_again(
     found: tuple[tuple[Axis, ...], ...], lead: int

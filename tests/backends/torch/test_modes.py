@@ -176,6 +176,7 @@ def test_attention_makes_its_calls_and_takes_what_is_fused(made, monkeypatch) ->
 
 
 # --- the choice -----------------------------------------------------------------------------------
+@pytest.mark.share(6)
 @pytest.mark.parametrize("device", [*MACHINES, "other"])
 @pytest.mark.parametrize("name", SPECS)
 def test_short_sequences_run_token_by_token_and_long_ones_do_not(

@@ -143,6 +143,7 @@ def test_shipped_specs_with_kernels_are_those_tested() -> None:
     assert have == {*SPECS, *PRINTED, *CONVOLUTIONS}
 
 
+@pytest.mark.ci
 def test_states_go_from_one_module_to_the_other(build: Build) -> None:
     import torch
 

@@ -209,6 +209,7 @@ def as_case(c: Certificate, case: bool = True) -> Certificate:
     return dataclasses.replace(c, claim=dataclasses.replace(c.claim, case=case))
 
 
+@pytest.mark.ci
 def test_a_case_is_one_of_parameters_that_the_second_alone_has(conditional: Callable) -> None:
     made = conditional("parameters", "linear", "retained_other")
     assert made.claim.case
@@ -276,6 +277,7 @@ def test_no_point_is_needed_where_conditions_can_be_met_and_one_is_elsewhere(
     assert "no point" in rejected(as_case(made, False))
 
 
+@pytest.mark.ci
 def test_a_slot_has_the_value_that_it_must_have(filled: Callable) -> None:
     made = filled("memory", "template_by_head")
     for k, c in enumerate(made.claim.conditions):
@@ -288,6 +290,7 @@ def test_a_slot_has_the_value_that_it_must_have(filled: Callable) -> None:
         assert rejected(with_conditions(made, rest))
 
 
+@pytest.mark.ci
 def test_what_fills_one_template_fills_no_other(filled: Callable, system: Callable) -> None:
     made = filled("linear", "template_positive")
     below = dataclasses.replace(made.claim, b=system("lattice", "template_below_one"))
@@ -333,6 +336,7 @@ def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None
     assert "not b's alone" in rejected(dataclasses.replace(made, claim=claim))
 
 
+@pytest.mark.ci
 def test_how_far_back_slots_read(conditional: Callable, filled: Callable) -> None:
     for a, b, far in (
         ("linear", "template_positive", {"alpha": None, "kappa": 0}),

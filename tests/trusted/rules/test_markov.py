@@ -224,6 +224,7 @@ def test_no_attack_is_accepted(system: Callable, attack: str) -> None:
     assert reason in rejected(change(shown(claim_of(system, *FULL))))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("other", ["rotation_conjugate", "rotation_kernel"])
 def test_the_second_system_is_the_one_of_the_claim(system: Callable, other: str) -> None:
     made = on_claim(shown(claim_of(system, *FULL)), b=system("dense", other))

@@ -457,6 +457,7 @@ REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certifica
 ]  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("reason, pair, change", REASONS)
 def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
     assert reason in rejected(change(made(*pair)))
