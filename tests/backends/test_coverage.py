@@ -118,7 +118,7 @@ def explained(text: str) -> str:
     return "\n".join(x for x in literals if isinstance(x, str))
 
 
-@pytest.mark.share(12, ci=10)
+@pytest.mark.share(12, ci=31)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
@@ -175,7 +175,7 @@ def pages() -> Iterator[ModuleType]:
         sys.path.remove(str(EXTENSIONS))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_page_of_a_mixer_and_the_table_of_all_say_why(pages: ModuleType) -> None:
     table = pages.kernels()
     rows = {m[1]: m[0] for m in re.finditer(r"^\| \[(\w+)\].*$", table, re.MULTILINE)}

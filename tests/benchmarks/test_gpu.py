@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 CPU = torch.device("cpu")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_what_a_call_costs_the_host_is_measured_without_a_gpu(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.gpu.host", "rg_lru", "--segments"],
@@ -169,7 +169,7 @@ def test_of_other_versions_nothing_is_taken_up(tmp_path: Path) -> None:
         run(tmp_path, "--resume")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_processes_side_by_side_check_a_mixer_each(tmp_path: Path) -> None:
     made = run(tmp_path, "--spec", "rg_lru", "--quick", "--jobs", "2", "--minutes", "5")
     made.side_by_side(["compile", "correct"])
@@ -249,6 +249,7 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("spec", ["mlstm", "ssd", "kda", "gla"])
 def test_it_rounds_as_a_gpu_and_is_within_the_bar(
     spec: str, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,7 @@ def document(root: Path) -> Document:
     return found
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_row_has_a_line_of_panels(document: Document, tmp_path: Path) -> None:
     figure = plots._peers(document["rows"])
     assert len(figure.axes) == 3 * len(document["rows"])

@@ -27,7 +27,7 @@ def test_figures_are_of_shipped_specs_and_below_10_seconds_of_work() -> None:
         assert row["processor_seconds"] < 10, name
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_one_is_measured() -> None:
     row = verify.measured("qlstm")
     assert row["kept"] == row["checks"] == 11 and row["longest"] == "modes"

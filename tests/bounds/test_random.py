@@ -43,8 +43,9 @@ NAMED = {
 """Name → two mixers, domain, sizes, tokens, and how far the bound may be above what is seen."""
 
 
-@pytest.mark.parametrize("name", NAMED)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=4)
+@pytest.mark.parametrize("name", NAMED)
 def test_the_worst_point_seen_is_near_the_bound_and_never_above(ask, name: str) -> None:
     a, b, domain, sizes, tokens, factor = NAMED[name]
     question = ask(a, b, domain, **sizes)
@@ -139,7 +140,7 @@ def test_a_mutation_is_never_farther_away_than_its_bound(system, name: str) -> N
         compared(system(name), seed)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_most_mutations_have_a_bound(system) -> None:
     bounded = [any(compared(system(name), seed) for seed in range(2)) for name in MUTATED]
     assert sum(bounded) >= len(MUTATED) // 2

@@ -51,7 +51,7 @@ def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
     assert specs["softmax"]["state"] == "all tokens" and specs["softmax"]["kernels"] == []
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_mixers_and_blocks_are_those_that_compile(run: Callable) -> None:
     for s in json.loads(run("list", "--format", "json").output)["specs"]:
         try:

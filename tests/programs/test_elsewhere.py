@@ -28,21 +28,21 @@ def check(case: Case, folder: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=22)
 @cases("torch", step=False)
 def test_a_program_of_torch_export_loads_without_the_module(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=14)
+@pytest.mark.share(1, ci=29)
 @cases("torch", step=True)
 def test_a_step_of_torch_export_loads_without_the_module(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=19)
 @cases("onnx", step=False)
 def test_an_onnx_file_runs_without_torch(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
@@ -50,7 +50,7 @@ def test_an_onnx_file_runs_without_torch(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=19)
 @cases("onnx", step=True)
 def test_a_step_in_onnx_runs_without_torch(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")

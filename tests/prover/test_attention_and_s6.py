@@ -59,7 +59,7 @@ def test_b_the_same_matrices_ask_for_a_normaliser_that_grows(system: Callable) -
     assert "eta: it keeps its sign, and its modulus grows at every token" in text
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_c_the_layers_of_the_paper_agree_on_a_fixed_sequence_alone() -> None:
     """Case (c): necessary and sufficient, with a change of basis G between queries and keys."""
     verdict = of_shipped("normalized_attn", "s6")

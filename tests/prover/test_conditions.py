@@ -63,7 +63,7 @@ def test_attention_with_a_normaliser_and_s6(attention: str) -> None:
     assert document["otherwise"]["verdict"] == "refuted"
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_s6_and_attention_have_the_same_conditions_as_attention_and_s6() -> None:
     """Values of attention get theirs from S6, whichever mixer is first."""
     verdict = equivalent(*(dsfc.load(n).system for n in ("s6", "normalized_attn")), conditions=True)
@@ -107,7 +107,7 @@ def test_ssd_is_gated_linear_attention_but_for_its_skip() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_what_leaves_values_inside_open_is_no_case_inside() -> None:
     """RetNet is GLA; attention and S6 have conditions on values of both."""
     verdict = equivalent(*(dsfc.load(n).system for n in ("retnet", "gla")), conditions=True)

@@ -49,7 +49,7 @@ def pairs(later: pytest.MarkDecorator) -> list:
     ]
 
 
-@pytest.mark.share(64, ci=4)
+@pytest.mark.share(64, ci=13)
 @pytest.mark.parametrize("file, a, b, equal", pairs(pytest.mark.ci))
 def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: bool) -> None:
     verdict = equivalent(system(file, a), system(file, b))
@@ -57,8 +57,8 @@ def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: boo
     assert check(write(verdict.certificate)).claim == verdict.certificate.claim
 
 
-@pytest.mark.share(1, ci=2)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=17)
 @pytest.mark.parametrize("file, a, b, equal", pairs(pytest.mark.full))
 def test_the_order_does_not_matter(
     system: Callable, file: str, a: str, b: str, equal: bool

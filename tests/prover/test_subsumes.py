@@ -107,20 +107,21 @@ def test_what_constant_sequences_do_not_show_short_ones_do(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("a, b, _", EVERY["members"]["no_case"])
 def test_scores_of_heads_are_no_scores_of_another_kind(system: Callable, a: str, b: str, _) -> None:
     """T27: neither form contains the other."""
     assert isinstance(subsumes(system("members", a), system("members", b)), NotAnInstance)
 
 
-@pytest.mark.share(1, ci=4)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=23)
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> None:
     assert isinstance(subsumes(system("cases", a), system("cases", b)), Unknown)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["case", "no_case"])
 def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
     shown = []
@@ -135,7 +136,7 @@ def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
         assert {tuple(row[:2]) for row in LABELS[kind]} == set(shown)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_values_inside_functions_are_found_and_named(system: Callable) -> None:
     """T20: a decay that is 1 where r is 0, and one that is 1/2 where it is made so."""
     for a, b, values in (
@@ -216,7 +217,7 @@ mixer read_before { dims n
     assert [isinstance(f, Instance) for f in found] == [True, True, False]
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_statements_are_not_mixed(system: Callable) -> None:
     """Two mixers that differ for equal parameters may still be cases of one another."""
     attention, plain = system("cases", "normalised"), system("cases", "plain")

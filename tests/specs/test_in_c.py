@@ -98,7 +98,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
-@pytest.mark.share(5, ci=3)
+@pytest.mark.share(5, ci=13)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:
@@ -108,7 +108,7 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     assert beside_c.module._NATIVE._functions, "no kernel ran"
 
 
-@pytest.mark.share(5, ci=2)
+@pytest.mark.share(5, ci=9)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
     if not getattr(beside_c.module, "CAUSAL", True):
@@ -147,7 +147,7 @@ def test_explain_names_the_kernels_of_a_cpu_and_of_no_other_device(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=13)
 @pytest.mark.parametrize("name", FORMS)
 def test_bfloat16_is_as_near_as_in_torch(name: str, load_c: Callable[[str], ModuleType]) -> None:
     layer, u = layer_of(load_c(name))
@@ -161,6 +161,7 @@ def test_bfloat16_is_as_near_as_in_torch(name: str, load_c: Callable[[str], Modu
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", ["retnet", "rg_lru"])
 def test_operators_stand_in_a_compiled_graph(
     name: str, load_c: Callable[[str], ModuleType]

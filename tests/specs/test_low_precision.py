@@ -11,6 +11,6 @@ from dsfc.validate import precision
 from dsfc.validate.surface import surface
 
 
-@pytest.mark.share(8, ci=4)
+@pytest.mark.share(8, ci=13)
 def test_float16_errs_no_more_than_plain_torch(name: str, module: ModuleType) -> None:
     precision.low_precision(surface(module), (torch.float16,))

@@ -37,7 +37,7 @@ def called(found: Surface, mode: str) -> tuple[Inputs, Callable[[Inputs], Tensor
     return sample.inputs, lambda x: sample.layer(**x, state=sample.state, mode=mode, **chunk)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=9)
 @pytest.mark.parametrize("value", VALUES)
 def test_later_tokens_never_show_token_by_token(module: ModuleType, value: float) -> None:
     found = surface(module)

@@ -21,7 +21,7 @@ def test_the_promised_specs_compile() -> None:
     assert [name for name in REFUSED if text(name) is not None] == []
 
 
-@pytest.mark.share(4, ci=2)
+@pytest.mark.share(4, ci=7)
 def test_every_mode_is_the_oracle(beside: Beside) -> None:
     for length, batch in SHAPES:
         given = beside.draw(length, batch)
@@ -31,7 +31,7 @@ def test_every_mode_is_the_oracle(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(4, ci=2)
+@pytest.mark.share(4, ci=7)
 def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
     if not beside.states:
         pytest.skip("the oracle has other states; test_segments_are_the_oracle holds it")
@@ -43,7 +43,7 @@ def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(4, ci=2)
+@pytest.mark.share(4, ci=7)
 def test_segments_are_the_oracle(beside: Beside) -> None:
     if not getattr(beside.module, "CAUSAL", True):
         pytest.skip("it reads tokens to come; the promise `segments` holds that it says so")
@@ -95,7 +95,7 @@ def test_the_reference_is_the_oracle(beside: Beside) -> None:
         agree(beside.defined(given), beside.judged(given), EXACT, f"L = {length}")
 
 
-@pytest.mark.share(8, ci=4)
+@pytest.mark.share(8, ci=13)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.full)]
 )

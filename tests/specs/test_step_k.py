@@ -238,7 +238,7 @@ def is_torch(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=26)
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
     name: str, load_target: Callable[..., ModuleType]
@@ -249,7 +249,7 @@ def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
         assert started and all(n.startswith("steps") for n in started)
 
 
-@pytest.mark.share(6, ci=18)
+@pytest.mark.share(6, ci=37)
 @pytest.mark.parametrize("target", ["triton", "all"])
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_triton_are_those_of_torch(

@@ -36,6 +36,7 @@ def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize(
     "options",
     [{"layer": True}, {"context_parallel": True}, {"runtime": "beside"}],

@@ -39,7 +39,7 @@ def test_it_says_what_a_token_costs() -> None:
     assert said("linear_attn")[-1].endswith("and its output is divided by such a state")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_shipped_mixer_has_few_lines() -> None:
     for s in shipped():
         if s.kind is Kind.MIXER:

@@ -98,7 +98,7 @@ def changed_side(cells: tuple[str, ...]) -> tuple[str, ...]:
                  for c in cells)  # fmt: skip
 
 
-@pytest.mark.share(6, ci=2)
+@pytest.mark.share(6, ci=5)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> None:
     made = certificate(*pair)
@@ -578,7 +578,7 @@ REDUNDANT = (
 """Rejections without which everything bad is still rejected, with the reason."""
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_check_is_needed(certificate: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = [text for c in everything_bad(certificate) for text in by_itself(c)]
     needless = []

@@ -109,7 +109,7 @@ def tiered(name: str, entries: bool) -> tuple[pytest.MarkDecorator, ...]:
     return (pytest.mark.ci,) if entries or name in SLOW else ()
 
 
-@pytest.mark.share(9, ci=4)
+@pytest.mark.share(9, ci=13)
 @pytest.mark.parametrize(
     ("name", "entries"),
     [

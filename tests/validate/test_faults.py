@@ -489,8 +489,8 @@ def test_a_fault_is_caught(
     assert not missed, f"{fault.what}: not caught by {', '.join(missed)}"
 
 
-@pytest.mark.share(1, ci=4)
 @pytest.mark.ci
+@pytest.mark.share(1, ci=13)
 @pytest.mark.parametrize("name", OF)
 def test_the_module_itself_passes_what_catches_its_faults(
     name: str, text: Callable[[str], str], imported: Callable[[str], ModuleType]

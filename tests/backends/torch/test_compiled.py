@@ -24,8 +24,9 @@ def layer(request: pytest.FixtureRequest, build: Any) -> torch.nn.Module:
 
 
 # PyTorch's compiler itself makes an instance of the autograd function that it traces.
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_values_and_gradients_are_those_without_compiling(layer: Any) -> None:
     u = torch.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8).requires_grad_()
     want, got = (run(u) for run in (layer, graph(lambda u: layer(u))))

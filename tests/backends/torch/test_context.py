@@ -83,7 +83,7 @@ def made(name: str, folder: Path) -> str:
     return str(dsfc.compile(spec, out=f"{folder}/", runtime="beside", context_parallel=True))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
     run(PROCESS, [(made(name, tmp_path), size) for name, size in KINDS.items()], tmp_path)
 

@@ -49,7 +49,7 @@ def test_a_module_is_as_a_formatter_leaves_it(name: str, build) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("name", shipped_names())
 def test_a_shipped_module_is_as_a_formatter_leaves_it(name: str) -> None:
     try:

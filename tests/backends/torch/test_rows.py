@@ -127,6 +127,7 @@ def test_one_graph_serves_masks_of_ten_lengths(modules, name: str) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("name", ["gla", "s4d", "linear_attn"])
 def test_an_exported_mask_takes_any_shape(modules, name: str) -> None:
     module = modules[name]

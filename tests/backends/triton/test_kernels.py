@@ -95,7 +95,7 @@ class Watching(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build: Build) -> None:
     """PyTorch shuts torch.func out of what a mode runs: no operator may differentiate inside."""
@@ -192,7 +192,7 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(1, ci=14)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_segments_of_time_make_no_difference(
     name: str,
@@ -313,7 +313,7 @@ def agree_with_the_loop_on_packs(found: Surface, how: str) -> None:
     agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
 
 
-@pytest.mark.share(1, ci=8)
+@pytest.mark.share(1, ci=25)
 @pytest.mark.parametrize(
     "name",
     [
@@ -348,7 +348,7 @@ def late(name: str, dtype: torch.dtype) -> bool:
     return dtype is not torch.bfloat16 or name in COMPLEX or name not in FIRST
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -430,7 +430,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=19)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])
@@ -485,6 +485,7 @@ def test_gradients_of_decays_do_not_drift(
     assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
 
 
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("segment", [0, 8])
 @pytest.mark.parametrize("reset", [3, pytest.param(4, marks=pytest.mark.ci), 9])
 def test_a_decay_of_zero_ends_its_gradients(
@@ -552,6 +553,7 @@ def phased(keyed: tuple[int, ...], state: tuple[int, ...]) -> tuple[list[Tensor]
     return [q, k, v, g, phase, S], do, dS
 
 
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("segment", [0, pytest.param(8, marks=pytest.mark.ci)])
 @pytest.mark.parametrize("reset", [3, pytest.param(9, marks=pytest.mark.ci)])
 def test_a_complex_decay_of_zero_ends_its_gradients(

@@ -104,7 +104,7 @@ def test_a_handle_starts_what_triton_starts() -> None:
     assert (first["jit"], second["jit"], without["jit"]) == (4, 0, 4)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_handles_are_for_pointers_to_multiples_of_16_bytes() -> None:
     found = ran("aligned/rg_lru")
     # Numbers of 4 bytes, from the 0th, 0th, 1st, 1st, 4th and 0th on.

@@ -43,6 +43,8 @@ def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
     return build(request.param)
 
 
+@pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("spec", ["s4d", "mega_ema"])
 @pytest.mark.parametrize("strong", [False, True])
 def test_kernels_are_those_of_the_ir(spec: str, strong: bool, tmp_path: Path) -> None:
@@ -135,6 +137,7 @@ def test_bfloat16_is_the_definition_to_its_own_rounding(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("spec", ["s4d", "dlr_prod"])
 def test_a_trial_finds_kernels_that_are_wrong(
     spec: str, build: Build, monkeypatch: pytest.MonkeyPatch

@@ -87,6 +87,7 @@ def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int
     return Case(build(name), gates, (*timed, *fixed, state), shape)
 
 
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
@@ -189,6 +190,7 @@ def launched(
     return {"forward": forward, "backward": traffic.since(forward)}
 
 
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("shape", CUT)
 @pytest.mark.parametrize("name", ["retnet", "ssd"])
 def test_chunks_move_what_their_parts_need(

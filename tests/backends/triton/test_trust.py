@@ -159,7 +159,7 @@ def test_a_fault_makes_torch_run_and_is_said_once(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("where", ["plain", "no_grad", "inference", "autocast", "vmap"])
 def test_a_trial_is_made_once_in_the_middle_of_anything(module: ModuleType, where: str) -> None:
     made: list[tuple[torch.device, torch.dtype]] = []
