@@ -1,4 +1,4 @@
-"""A paper as a spec names it: authors, year, title, where it is kept, and the place in it.
+"""A paper as a spec names it: authors, year, title, where it is kept, the place in it, its letters.
 
 An identifier is checked by its form alone: whether there is such a paper no compiler can know.
 """
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+from dsfc.latex_symbol import Symbol, parsed_symbol
 
 OTHERS = "et al."
 """The words behind the last author of a list that goes on."""
@@ -83,6 +85,24 @@ class Identifier:
 
 
 @dataclass(frozen=True, slots=True)
+class Letter:
+    """What a paper calls a name of a spec.
+
+    Attributes:
+        name: in the spec, in ASCII; `i` is the index of the token.
+        latex: the paper's symbol, without the index of the token.
+    """
+
+    name: str
+    latex: str
+
+    @property
+    def symbol(self) -> Symbol:
+        """The parts of the symbol; a letter that is none is its own base."""
+        return parsed_symbol(self.latex) or Symbol(self.latex)
+
+
+@dataclass(frozen=True, slots=True)
 class Paper:
     """One paper.
 
@@ -93,6 +113,7 @@ class Paper:
         title: of the paper.
         identifier: None where it has none.
         place: where in the paper, such as `eq. 6`; None for the whole.
+        letters: what the paper calls names of the spec, in the order of the text.
     """
 
     authors: tuple[str, ...]
@@ -101,6 +122,7 @@ class Paper:
     title: str
     identifier: Identifier | None = None
     place: str | None = None
+    letters: tuple[Letter, ...] = ()
 
     @property
     def short(self) -> str:
@@ -108,6 +130,11 @@ class Paper:
         if self.others or len(self.authors) > 2:
             return f"{self.authors[0]} {OTHERS} {self.year}"
         return f"{' and '.join(self.authors)} {self.year}"
+
+    @property
+    def located(self) -> str:
+        """The reference in a text with the place: `Wang et al. 2025, eq. 6`."""
+        return self.short if self.place is None else f"{self.short}, {self.place}"
 
     @property
     def named(self) -> str:
@@ -123,6 +150,8 @@ class Paper:
             and self.year in YEARS
             and bool(self.title.strip())
             and (kept is None or FORMS[kept.register][0].fullmatch(kept.value) is not None)
+            and all(parsed_symbol(letter.latex) is not None for letter in self.letters)
+            and len({letter.name for letter in self.letters}) == len(self.letters)
         )
 
     def __str__(self) -> str:

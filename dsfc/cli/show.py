@@ -60,7 +60,8 @@ _SAME = {
     "--all",
     "whole",
     is_flag=True,
-    help="Print after the summary also the index form, the structure, the modes and the claims.",
+    help="Print after the summary also the letters of its papers, the index form, the structure, "
+    "the modes and the claims.",
 )
 @click.option(
     "--gauge",
@@ -103,7 +104,9 @@ def show(
         compilation = mixer_of(spec, mixer)
         if stage == "system" and form is None and gauge != "computed":
             text = _overview(compilation, gauge or "lowered")
-            text += f"\n{_system(compilation, stage, 'index', gauge or 'lowered')}" if whole else ""
+            if whole:
+                text += f"\n{_letters(compilation)}"
+                text += _system(compilation, stage, "index", gauge or "lowered")
         elif stage in ("system", "adjoint"):
             text = _system(compilation, stage, form or "index", gauge or "lowered")
         elif stage == "module":
@@ -141,6 +144,18 @@ def _overview(compilation: Compilation, gauge: str) -> str:
         _legend(matrices),
     )
     return "\n".join(p for p in parts if p)
+
+
+def _letters(compilation: Compilation) -> str:
+    """What its papers call its names, in LaTeX; nothing where the spec does not say."""
+    from dsfc.mixer.render import letters
+
+    shown = ""
+    for paper in compilation.mixer.papers:
+        if paper.letters:
+            rows = "".join(f"  {line}\n" for line in letters(paper))
+            shown += f"letters of {paper.located}, i the token\n{rows}\n"
+    return shown
 
 
 def _legend(matrices: str) -> str:

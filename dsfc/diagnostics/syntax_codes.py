@@ -148,10 +148,11 @@ class Limit(Diagnostic):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadPaper(Diagnostic):
-    """A `paper` has an author, a year, a title or an identifier that no paper can have.
+    """A `paper` has an author, a year, a title, an identifier or a letter that no paper can have.
 
     Authors are family names with commas between them, `et al.` behind the last where there are
     more. An identifier is one of arXiv, a DOI, or the address of a page; it is checked by its form.
+    Behind `letters` stand names of the spec, each once with the symbol that the paper has for it.
 
     ```dsf wrong
     mixer mine {

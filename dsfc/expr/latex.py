@@ -6,9 +6,10 @@ contraction is a sum over the axis. The text is stable and made without SymPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import singledispatch
+from types import MappingProxyType
 
 from dsfc.expr.over_time import Lag, Past, Run, index_name
 from dsfc.expr.reserved_names import TIME
@@ -41,6 +42,7 @@ from dsfc.expr.tree import (
     Series,
     Size,
 )
+from dsfc.latex_symbol import Symbol
 
 SUM, TERM, POWER, ATOM = range(1, 5)
 
@@ -52,25 +54,72 @@ _GREEK = frozenset(
 )
 
 
-def latex(expr: Expr, strength: int = SUM) -> str:
+Letters = Mapping[str, Symbol]
+"""Name → what it is spelled as, for the names that are not spelled as specs do; the token's is `i`."""
+
+OWN: Letters = MappingProxyType({})
+"""Every name is spelled as specs do."""
+
+
+def latex(expr: Expr, strength: int = SUM, letters: Letters = OWN) -> str:
     """Returns the expression in LaTeX, in parentheses where it binds less than asked.
 
     Args:
         expr: the expression.
         strength: SUM, TERM, POWER or ATOM: what stands around it.
+        letters: names that are spelled otherwise.
     """
-    done: dict[Expr, tuple[str, int]] = {}
-
-    def at(e: Expr, asked: int) -> str:
-        if e not in done:
-            done[e] = _latex(e, at)
-        out, own = done[e]
-        return out if own >= asked else rf"\left({out}\right)"
-
-    return at(expr, strength)
+    return Printer(letters)(expr, strength)
 
 
-At = Callable[[Expr, int], str]
+class Printer:
+    """Prints expressions, each distinct node once, with the letters of one text."""
+
+    def __init__(self, letters: Letters) -> None:
+        """Starts with an empty memory.
+
+        Args:
+            letters: names that are spelled otherwise.
+        """
+        self._letters = letters
+        self._done: dict[Expr, tuple[str, int]] = {}
+
+    def __call__(self, expr: Expr, strength: int) -> str:
+        """Returns the LaTeX of an expression where `strength` is asked."""
+        if expr not in self._done:
+            self._done[expr] = _latex(expr, self)
+        out, own = self._done[expr]
+        return out if own >= strength else rf"\left({out}\right)"
+
+    def name(self, spelling: str, *indices: str) -> str:
+        """Returns a name with indices below it."""
+        letter = self._letters.get(spelling)
+        return name(spelling, *indices) if letter is None else letter.at(*indices)
+
+    def named(self, spelling: str, *indices: str) -> tuple[str, int]:
+        """Returns a name with its strength: one with a superscript takes no other."""
+        letter = self._letters.get(spelling)
+        return self.name(spelling, *indices), POWER if letter and letter.above else ATOM
+
+    def map_name(self, map: LinearMap) -> str:
+        """Returns the name of a map, its adjoint marked."""
+        if not map.adjoint:
+            return self.name(map.name)
+        shown, strength = self.named(map.name)
+        mark = r"^{\mathsf{H}}" if map.field is Field.COMPLEX else r"^{\top}"
+        return (shown if strength == ATOM else f"{{{shown}}}") + mark
+
+    def token(self, index: str) -> str:
+        """Returns the index of a token."""
+        return self.name(TIME) if index == TIME else index
+
+    def instant(self, at: Now | Bound | None) -> tuple[str, ...]:
+        """Returns the token as an index; nothing for what has none."""
+        return () if at is None else (shifted(self.token(index_name(at)), at.lag),)
+
+    def axes(self, axes: frozenset[Axis]) -> str:
+        """Returns axes, with commas between them."""
+        return ", ".join(self.name(a.name) for a in sorted(axes))
 
 
 def name(spelling: str, *indices: str) -> str:
@@ -93,20 +142,7 @@ def _letter(part: str) -> str:
 
 def map_name(map: LinearMap) -> str:
     """Returns the name of a map, its adjoint marked."""
-    if not map.adjoint:
-        return name(map.name)
-    return name(map.name) + (r"^{\mathsf{H}}" if map.field is Field.COMPLEX else r"^{\top}")
-
-
-def instant(at: Now | Bound | None) -> tuple[str, ...]:
-    """Returns the token as an index; nothing for what has none."""
-    if at is None:
-        return ()
-    return (shifted(index_name(at), at.lag),)
-
-
-def _axes(axes: frozenset[Axis]) -> str:
-    return ", ".join(name(a.name) for a in sorted(axes))
+    return Printer(OWN).map_name(map)
 
 
 def _number(value: Fraction) -> str:
@@ -117,42 +153,42 @@ def _number(value: Fraction) -> str:
 
 
 @singledispatch
-def _latex(e: Expr, at: At) -> tuple[str, int]:
+def _latex(e: Expr, at: Printer) -> tuple[str, int]:
     raise TypeError(f"{type(e).__name__} has no LaTeX")
 
 
 @_latex.register
-def _(e: Num, at: At) -> tuple[str, int]:
+def _(e: Num, at: Printer) -> tuple[str, int]:
     return _number(e.value), TERM if e.value < 0 else ATOM
 
 
 @_latex.register
-def _(e: Size, at: At) -> tuple[str, int]:
-    return name(e.axis.name), ATOM
+def _(e: Size, at: Printer) -> tuple[str, int]:
+    return at.named(e.axis.name)
 
 
 @_latex.register
-def _(e: Ones, at: At) -> tuple[str, int]:
-    return rf"\mathbf{{1}}_{{{_axes(e.over)}}}", ATOM
+def _(e: Ones, at: Printer) -> tuple[str, int]:
+    return rf"\mathbf{{1}}_{{{at.axes(e.over)}}}", ATOM
 
 
 @_latex.register
-def _(e: Iota, at: At) -> tuple[str, int]:
-    return rf"\iota_{{{name(e.axis.name)}}}", ATOM
+def _(e: Iota, at: Printer) -> tuple[str, int]:
+    return rf"\iota_{{{at.name(e.axis.name)}}}", ATOM
 
 
 @_latex.register
-def _(e: Param, at: At) -> tuple[str, int]:
-    return name(e.name), ATOM
+def _(e: Param, at: Printer) -> tuple[str, int]:
+    return at.named(e.name)
 
 
 @_latex.register
-def _(e: Ref, at: At) -> tuple[str, int]:
-    return name(e.name, *instant(e.at)), ATOM
+def _(e: Ref, at: Printer) -> tuple[str, int]:
+    return at.named(e.name, *at.instant(e.at))
 
 
 @_latex.register
-def _(e: Add, at: At) -> tuple[str, int]:
+def _(e: Add, at: Printer) -> tuple[str, int]:
     out = at(e.args[0], SUM)
     for a in e.args[1:]:
         t = at(a, TERM) if isinstance(a, Add) else at(a, SUM)
@@ -161,7 +197,7 @@ def _(e: Add, at: At) -> tuple[str, int]:
 
 
 @_latex.register
-def _(e: Mul, at: At) -> tuple[str, int]:
+def _(e: Mul, at: Printer) -> tuple[str, int]:
     first, *rest = e.args
     sign = ""
     if isinstance(first, Num) and first.value == -1 and rest:
@@ -177,12 +213,12 @@ def _(e: Mul, at: At) -> tuple[str, int]:
 
 
 @_latex.register
-def _(e: Div, at: At) -> tuple[str, int]:
+def _(e: Div, at: Printer) -> tuple[str, int]:
     return rf"\frac{{{at(e.num, SUM)}}}{{{at(e.den, SUM)}}}", TERM
 
 
 @_latex.register
-def _(e: Pow, at: At) -> tuple[str, int]:
+def _(e: Pow, at: Printer) -> tuple[str, int]:
     return f"{at(e.base, ATOM)}^{{{at(e.exponent, SUM)}}}", POWER
 
 
@@ -194,48 +230,48 @@ _REDUCERS = {
 
 
 @_latex.register
-def _(e: Reduce, at: At) -> tuple[str, int]:
-    return rf"{_REDUCERS[e.how]}_{{{name(e.axis.name)}}} {at(e.arg, TERM)}", SUM
+def _(e: Reduce, at: Printer) -> tuple[str, int]:
+    return rf"{_REDUCERS[e.how]}_{{{at.name(e.axis.name)}}} {at(e.arg, TERM)}", SUM
 
 
 @_latex.register
-def _(e: Map, at: At) -> tuple[str, int]:
-    return rf"{map_name(e.map)}\, {at(e.arg, POWER)}", TERM
+def _(e: Map, at: Printer) -> tuple[str, int]:
+    return rf"{at.map_name(e.map)}\, {at(e.arg, POWER)}", TERM
 
 
 @_latex.register
-def _(e: Fir, at: At) -> tuple[str, int]:
+def _(e: Fir, at: Printer) -> tuple[str, int]:
     sign = r"\star" if e.reverse else "*"
-    return rf"{at(e.weight, ATOM)} {sign}_{{{name(e.axis.name)}}} {at(e.arg, ATOM)}", TERM
+    return rf"{at(e.weight, ATOM)} {sign}_{{{at.name(e.axis.name)}}} {at(e.arg, ATOM)}", TERM
 
 
 @_latex.register
-def _(e: Rename, at: At) -> tuple[str, int]:
-    old, new = name(e.old.name), name(e.new.name)
+def _(e: Rename, at: Printer) -> tuple[str, int]:
+    old, new = at.name(e.old.name), at.name(e.new.name)
     return rf"{at(e.arg, ATOM)}\big|_{{{old} \to {new}}}", ATOM
 
 
 @_latex.register
-def _(e: Prim, at: At) -> tuple[str, int]:
+def _(e: Prim, at: Printer) -> tuple[str, int]:
     r = row(e.name)
     out = r.printers["latex"].format(*(at(a, SUM) for a in e.args))
     if e.axis is not None:
-        out = out.replace("(", rf"_{{{name(e.axis.name)}}}(", 1)
+        out = out.replace("(", rf"_{{{at.name(e.axis.name)}}}(", 1)
     return out, ATOM if out.endswith((")", "|")) else POWER
 
 
 @_latex.register
-def _(e: Series, at: At) -> tuple[str, int]:
+def _(e: Series, at: Printer) -> tuple[str, int]:
     return rf"\operatorname{{taylor}}_{{{e.order}}}({at(e.arg, SUM)})", ATOM
 
 
 @_latex.register
-def _(e: Abstract, at: At) -> tuple[str, int]:
-    return f"{name(e.name)}({at(e.arg, SUM)})", ATOM
+def _(e: Abstract, at: Printer) -> tuple[str, int]:
+    return f"{at.name(e.name)}({at(e.arg, SUM)})", ATOM
 
 
 @_latex.register
-def _(e: Draw, at: At) -> tuple[str, int]:
+def _(e: Draw, at: Printer) -> tuple[str, int]:
     arguments = ", ".join(at(a, SUM) for a in e.args)
     return rf"\operatorname{{{e.distribution.replace('_', ' ')}}}({arguments})", ATOM
 
@@ -244,17 +280,17 @@ _RELATIONS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 
 
 @_latex.register
-def _(e: Past, at: At) -> tuple[str, int]:
+def _(e: Past, at: Printer) -> tuple[str, int]:
     relation = _RELATIONS[e.relation.value]
-    outer = shifted(e.outer or TIME, e.lag)
+    outer = shifted(at.token(e.outer or TIME), e.lag)
     return rf"\sum_{{{e.var} {relation} {outer}}} {at(e.body, TERM)}", SUM
 
 
 @_latex.register
-def _(e: Lag, at: At) -> tuple[str, int]:
+def _(e: Lag, at: Printer) -> tuple[str, int]:
     out = ""
     for var, c in sorted(e.terms, key=lambda t: (t[1] < 0, t[0] != TIME, t[0])):
-        size = var if abs(c) == 1 else f"{abs(c)}{var}"
+        size = at.token(var) if abs(c) == 1 else f"{abs(c)}{at.token(var)}"
         out += f"-{size}" if c < 0 else f"+{size}" if out else size
     if e.constant:
         out += f"{e.constant:+d}"
@@ -262,7 +298,7 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 
 @_latex.register
-def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (shifted(index_name(t), t.lag) for t in (e.low, e.high))
+def _(e: Run, at: Printer) -> tuple[str, int]:
+    low, high = (shifted(at.token(index_name(t)), t.lag) for t in (e.low, e.high))
     product = rf"\prod_{{{low} < {e.var} \le {high}}} {at(e.arg, TERM)}"
     return product, SUM

@@ -32,7 +32,10 @@ from dsfc.syntax.lex import KEYWORDS
 _UNIT = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+(\w+)", re.MULTILINE)
 _NEW = re.compile(r"\b(?:mixer|modifier|const|dims|input|param|buffer|state|abstract)\b[^=:\n]*\Z")
 _AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
-_CITED = re.compile(r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*",\s*\Z')
+_CITED = re.compile(
+    r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*"((?:,\s*\w+\s*"[^"\n]*")?(?:\s*"[^"\n]*")?),\s*\Z'
+)
+_LETTERS = re.compile(r'\bletters\s+(?:\w+\s*"[^"\n]*",\s*)*\Z')
 _LAYER = re.compile(r"\blayer\s+(?:[^\n;]*,\s*)?(?:(norm|gate)\s+)?\w*\Z")
 _SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
 
@@ -107,8 +110,14 @@ def _signs() -> Iterator[Completion]:
 
 
 def _names(document: Document, before: str) -> Iterator[Completion]:
-    if _CITED.search(before):
-        yield from (Completion(r.value, Sort.KEYWORD, "keeps papers", r.value) for r in Register)
+    if _LETTERS.search(before):
+        yield Completion(TIME, Sort.KEYWORD, meaning(TIME) or "", TIME)
+        yield from _in_scope(document, before, axes_only=False)
+        return
+    if (cited := _CITED.search(before)) is not None:
+        if not cited.group(1):
+            yield from (Completion(r, Sort.KEYWORD, "keeps papers", r) for r in Register)
+        yield Completion("letters", Sort.KEYWORD, "what the paper calls names", "letters")
         return
     line = before.rsplit("\n", 1)[-1]
     if (part := _LAYER.search(line)) is not None:

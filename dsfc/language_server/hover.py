@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ PATIENCE = 2.0
 """Seconds of a core that deriving a mixer may take before what is known is shown without it."""
 
 _PROSE = re.compile(r"([\\*_`$\[\]<>|])")
+_ESCAPED = r"\\\1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,12 @@ class Hover:
 def hover(document: Document, offset: int) -> Hover | None:
     """Returns what is known of the name or word at an offset, None where there is none.
 
-    A name shows its declaration and its shape, a mixer its matrices Λ, B, C, D and its structure
-    class, a modifier its text, a function, keyword or operator of the language its meaning, a paper
-    its reference with a link.
+    A name shows its declaration, its shape and its letters in papers, a mixer its matrices Λ, B, C,
+    D and its structure class, a modifier its text, a function, keyword or operator of the language
+    its meaning, a paper its reference with a link.
     """
     cited = _cited(document.spec, offset) if document.parsed else None
-    if cited is not None:
+    if cited is not None and not any(n.span.start <= offset <= n.span.end for n in cited.named):
         return Hover(cited.span, _reference(cited.paper))
     word = word_of_language(document, offset)
     if word is not None:
@@ -95,7 +97,7 @@ def _cited(spec: ast.Spec, offset: int) -> ast.Citation | None:
 def _reference(paper: Paper) -> str:
     """A paper with a link to where it is kept."""
     kept = paper.identifier
-    shown = _PROSE.sub(r"\\\1", str(paper))
+    shown = _PROSE.sub(_ESCAPED, str(paper))
     return shown if kept is None else f"{shown}\n\n<{kept.link}>"
 
 
@@ -121,7 +123,16 @@ def _name(document: Document, occurrence: Occurrence) -> str | None:
         parts.append(
             f"from `{introduced[0].unit.name}`, {Path(introduced[0].span.source.name).name}"
         )
+    parts += _letters(occurrence.unit, occurrence.name)
     return "\n\n".join(parts)
+
+
+def _letters(unit: ast.Unit, name: str) -> Iterator[str]:
+    """What the papers of a unit call a name, in LaTeX."""
+    for paper in ast.papers(unit):
+        for letter in paper.letters:
+            if letter.name == name:
+                yield f"`{letter.latex}` in {_PROSE.sub(_ESCAPED, paper.located)}"
 
 
 def _type(mixer: Mixer, name: str) -> str | None:

@@ -98,6 +98,9 @@ class _Unit:
     def _of(self, ident: ast.Ident, kind: Kind = Kind.NAME, introduces: bool = False) -> Occurrence:
         return Occurrence(ident.text, ident.span, kind, self._unit, introduces, self._item)
 
+    def _word(self, span: Span) -> Occurrence:
+        return Occurrence(span.text, span, Kind.WORD, self._unit)
+
     def _in_item(self, item: ast.Item) -> Iterator[Occurrence]:
         match item:
             case ast.Dims():
@@ -128,10 +131,11 @@ class _Unit:
                 yield from map(self._of, item.targets)
             case ast.Claim():
                 yield from self._claim(item)
-            case ast.Citation() if item.register is not None:
-                yield Occurrence(item.register.text, item.register, Kind.WORD, self._unit)
+            case ast.Citation():
+                yield from map(self._word, item.words)
+                yield from (self._read(n.text, n.span, {}, claimed=False) for n in item.named)
             case ast.Layer():
-                yield from (Occurrence(w.text, w, Kind.WORD, self._unit) for w in item.words)
+                yield from map(self._word, item.words)
 
     def _claim(self, item: ast.Claim) -> Iterator[Occurrence]:
         match item.relation:

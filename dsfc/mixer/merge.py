@@ -75,6 +75,12 @@ class Program:
     renamed: dict[str, str] = field(default_factory=dict)
     complete: bool = True
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All that is declared, defined or an axis."""
+        tables = (self.dims, self.declared, self.consts, self.functions, self.updates)
+        return frozenset().union(*tables)
+
     def taken(self, name: str) -> bool:
         """Whether the name is declared, defined or an axis."""
         tables = (self.dims, self.declared, self.consts, self.functions, self.updates)

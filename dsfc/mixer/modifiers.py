@@ -18,6 +18,7 @@ from dsfc.mixer.library import Home, Library
 from dsfc.mixer.merge import Alias, Declared, Program, Update, introduced
 from dsfc.mixer.rename import renamed
 from dsfc.mixer.rules.names import check_names
+from dsfc.mixer.rules.paper_letters import check_letters
 from dsfc.syntax import ast
 
 _RAW = "@"
@@ -41,6 +42,7 @@ def apply_modifiers(program: Program, library: Library, reporter: Reporter) -> N
         if id(modifier) not in checked:
             checked.add(id(modifier))
             check_names(modifier.items, reporter)
+            check_letters(modifier, _names(modifier), reporter)
         for target in use.targets:
             if _fits(program, target, reporter):
                 _apply(program, modifier, target.text)
@@ -70,6 +72,13 @@ def _modifier(
             reporter.add(BadUse(item.span, problem=problem))
             return None
     return unit
+
+
+def _names(modifier: ast.ModifierUnit) -> frozenset[str]:
+    """The names of a modifier's text, its axes and what it is used on."""
+    dims = (dim.name for item in modifier.items if isinstance(item, ast.Dims) for dim in item.dims)
+    own = (name for item in modifier.items for name in introduced(item))
+    return frozenset(name.text for name in (modifier.target, *dims, *own))
 
 
 def _fits(program: Program, target: ast.Ident, reporter: Reporter) -> bool:

@@ -48,6 +48,7 @@ from dsfc.mixer.rules.initial_values import check_initial_values
 from dsfc.mixer.rules.lag_power import check_lags
 from dsfc.mixer.rules.max_plus import check_maxima, is_maximum
 from dsfc.mixer.rules.one_step import check_one_step
+from dsfc.mixer.rules.paper_letters import check_letters
 from dsfc.mixer.rules.present import check_present
 from dsfc.mixer.rules.recursion import Readings, circles, recurring, report
 from dsfc.mixer.scope import Scope
@@ -143,6 +144,7 @@ class _Resolver:
         if not self._program.complete:
             reporter = _WithoutBase(reporter)
         self._reporter = reporter
+        check_letters(unit.unit, self._program.names, reporter)
         apply_modifiers(self._program, library, reporter)
         report_axis_clashes(self._program, reporter)
         dims = dimensions(self._program.dims, self._program.consts, reporter)

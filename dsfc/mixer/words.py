@@ -41,7 +41,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "use": "applies a modifier to definitions",
         "on": "what a modifier is used on",
         "claim": "what `dsfc check` proves or refutes",
-        "paper": "a paper that the mixer is of",
+        "paper": "a paper that the mixer is of, and the letters it has for names",
         "layer": "norm and gate of the layer that `dsfc compile --layer` writes around the mixer",
         "when": "conditions of a claim",
         "and": "one condition more",
@@ -183,7 +183,10 @@ _EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "claim": ("language/claims", _claimed("stable")),
         "paper": (
             "language/papers",
-            _mixer('paper "Vaswani et al.", 2017, "Attention", arXiv "1706.03762"', "y = u"),
+            _mixer(
+                'paper "Vaswani et al.", 2017, "Attention", arXiv "1706.03762", letters u "x"',
+                "y = u",
+            ),
         ),
         "layer": ("language/papers", _mixer("layer norm rms, gate silu", "y = u")),
         "when": ("language/claims", _mixer("claim u^3 > 0 when u > 0", "y = u")),

@@ -6,9 +6,12 @@ import re
 
 from latex2mathml.converter import convert
 
-from dsfc.expr.latex import name as latex_name
+from dsfc.expr.latex import OWN, SUM, Printer, name
+from dsfc.expr.reserved_names import TIME
+from dsfc.latex_symbol import Symbol
 from dsfc.matrices.latex import latex_form
-from dsfc.matrices.notation import Latex
+from dsfc.mixer.ir import Mixer
+from dsfc.papers import Paper
 from dsfc.system.ir import System
 from dsfc.transform.gauge import eta_gauge
 
@@ -25,14 +28,40 @@ def mathml(latex: str, display: str = "block") -> str:
     return convert(_OPERATOR.sub(r"\\text{\1}", latex), display=display)
 
 
-def definition_rows(system: System) -> list[str]:
-    """Returns the definitions as the spec writes them, a row of LaTeX each."""
-    notation = Latex()
+def definition_rows(system: System, paper: Paper | None = None) -> list[str]:
+    """Returns the definitions as the spec writes them, a row of LaTeX each.
+
+    Args:
+        system: the System.
+        paper: whose letters they are spelled in; those of the spec if None.
+    """
+    printer = Printer(OWN if paper is None else _symbols(paper))
     rows = []
     for d in system.definition:
-        left = latex_name(d.name, "i") if d.value.time or d.update else latex_name(d.name)
-        rows.append(f"{left} &= {notation.expr(d.value)}")
+        at = (printer.token(TIME),) if d.value.time or d.update else ()
+        rows.append(f"{printer.name(d.name, *at)} &= {printer(d.value, SUM)}")
     return rows
+
+
+def letter_rows(mixer: Mixer, paper: Paper) -> list[tuple[str, str]]:
+    """Returns the names that a paper has letters for: here and there, in LaTeX.
+
+    Args:
+        mixer: whose names they are.
+        paper: that it names.
+    """
+    there = Printer(_symbols(paper))
+    of_token = {t.name for t in (*mixer.inputs, *mixer.states)}
+    of_token |= {d.name for d in mixer.definitions if d.value.time}
+    rows = []
+    for letter in paper.letters:
+        at = (TIME,) if letter.name in of_token else ()
+        rows.append((name(letter.name, *at), there.name(letter.name, *map(there.token, at))))
+    return rows
+
+
+def _symbols(paper: Paper) -> dict[str, Symbol]:
+    return {letter.name: letter.symbol for letter in paper.letters}
 
 
 def matrix_rows(system: System, gauge: str = "lowered") -> tuple[str, list[str]]:

@@ -337,15 +337,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`paper "authors", year, "title", arXiv "number"  "equation"`.
+    """`paper "authors", year, "title", arXiv "number"  "equation", letters S "h", alpha "A"`.
 
     Attributes:
         paper: what it says.
-        register: where it names who keeps the paper; None where it does not.
+        words: where it names who keeps the paper, and the word `letters`.
+        named: the names that it gives letters to, where they stand.
     """
 
     paper: Paper
-    register: Span | None = field(default=None, compare=False, repr=False)
+    words: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    named: tuple[Ident, ...] = field(default=(), compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

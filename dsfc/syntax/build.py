@@ -13,9 +13,10 @@ from lark import Token, Tree
 
 from dsfc.diagnostics.catalogue import BadPaper, Limit, SyntaxProblem
 from dsfc.diagnostics.report import Reporter, nearest
+from dsfc.latex_symbol import parsed_symbol
 from dsfc.layer_parts import PARTS, Gate, LayerParts, Norm
 from dsfc.limits import Limits
-from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register, parsed_authors
+from dsfc.papers import FORMS, YEARS, Identifier, Letter, Paper, Register, parsed_authors
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import fold
@@ -107,8 +108,7 @@ class Builder:
                 relation, *when = (self._expr(kid) for kid in _trees(tree))
                 return ast.Claim(relation, tuple(when), span)
             case "paper":
-                registers = (self._token_span(token) for token in _tokens(tree, "NAME"))
-                return ast.Citation(self._paper(tree), next(registers, None), span)
+                return self._citation(tree)
             case "layer":
                 return self._layer(tree)
         raise AssertionError(tree.data)
@@ -143,7 +143,7 @@ class Builder:
         drift, step = (self._value(part) for part in _trees(tree))
         return ast.Flow(state, drift, rule, step, self._provenance(tree.children), self._span(tree))
 
-    def _paper(self, tree: Parsed) -> Paper:
+    def _citation(self, tree: Parsed) -> ast.Citation:
         """A paper; what is wrong with it is reported, and something near stands in its place."""
         names, title, *rest = _tokens(tree, "STRING")
         (year,), registers = _tokens(tree, "NUMBER"), list(_tokens(tree, "NAME"))
@@ -159,7 +159,35 @@ class Builder:
         identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
         place = rest[0][1:-1] if rest else None
         known, others = authors or (("",), False)
-        return Paper(known, others, int(number), title[1:-1], identifier, place)
+        letters, named = [], []
+        for part in _trees(tree):
+            word, *pairs = part.children
+            registers.append(self._letters_word(_token(word)))
+            for pair in map(_tree, pairs):
+                name, symbol = map(_token, pair.children)
+                letters.append(self._letter(name, symbol, [letter.name for letter in letters]))
+                named.append(self._ident(name))
+        paper = Paper(known, others, int(number), title[1:-1], identifier, place, tuple(letters))
+        words = tuple(map(self._token_span, registers))
+        return ast.Citation(paper, words, tuple(named), self._span(tree))
+
+    def _letters_word(self, word: Token) -> Token:
+        if word != "letters":
+            problem = f"`{word}` is no part of a paper; its letters are `letters name \"symbol\"`"
+            self._bad_paper(word, problem, nearest(str(word), ("letters",)))
+        return word
+
+    def _letter(self, name: Token, symbol: Token, before: Sequence[str]) -> Letter:
+        letter = Letter(fold(name), symbol[1:-1])
+        if letter.name in before:
+            self._bad_paper(name, f"`{name}` has a letter of this paper already")
+        if parsed_symbol(letter.latex) is None:
+            problem = (
+                f"`{letter.latex}` is not one symbol of LaTeX; a letter is one such as "
+                r'`"\bar{A}"` or `"W_Q"`, without the token'
+            )
+            self._bad_paper(symbol, problem)
+        return letter
 
     def _identifier(self, register: Token, value: Token) -> Identifier | None:
         if str(register) not in tuple(Register):

@@ -1,7 +1,8 @@
 """Syntax tree to canonical text.
 
-One item per line (a long paper takes up to three), two blanks of indent, the keyword of a
-declaration only where it changes, the types of declarations in a row below each other.
+One item per line (a long paper takes up to three, and its letters some more), two blanks of indent,
+the keyword of a declaration only where it changes, the types of declarations in a row below each
+other.
 `parse(format_spec(spec))` is `spec` again; formatting twice changes nothing. Comments stay before
 or behind the item they stand at, and where lines were left empty one stays.
 """
@@ -16,7 +17,7 @@ from typing import TypeGuard
 
 from dsfc.layer_parts import LayerParts
 from dsfc.limits import DEFAULT_LIMITS
-from dsfc.papers import Paper
+from dsfc.papers import Letter, Paper
 from dsfc.source import Span
 from dsfc.syntax import ast
 from dsfc.syntax.letters import unfold
@@ -25,6 +26,7 @@ from dsfc.syntax.letters import unfold
 # power, application, atom.
 _ADD, _OUTER, _MUL, _DOT, _NEG, _POW, _APPLY, _ATOM = range(1, 9)
 _WIDTH = 98  # of a line, its indent left out
+_PAPER_LINE = ",\n        "  # between the lines of a paper
 _EMPTY_LINE = re.compile(r"\n[ \t\r]*\n[ \t]*\Z")
 
 
@@ -183,9 +185,40 @@ class _Printer:
                 when = " and ".join(self.condition(condition) for condition in item.when)
                 return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
             case ast.Citation():
-                return _citation(item.paper)
+                return self._citation(item.paper)
             case ast.Layer():
                 return _layer(item.parts)
+
+    def _citation(self, paper: Paper) -> str:
+        """A paper; its title, and then what keeps it, on a line of its own where one is too long."""
+        if not paper.writable:
+            raise ValueError("a paper has authors, a year, a title and an identifier of its form")
+        kept, place = paper.identifier, paper.place
+        head, title = f"paper {_string(paper.named)}, {paper.year}", _string(paper.title)
+        rest = [] if kept is None else [f"{kept.register} {_string(kept.value)}"]
+        layouts = (
+            [[head, title, *rest]],
+            [[head], [title, *rest]],
+            [[head], [title], *([r] for r in rest)],
+        )
+        texts = [_PAPER_LINE.join(map(", ".join, lines)) for lines in layouts]
+        behind = "" if place is None else f"  {_string(place)}"
+        letters = "".join(_PAPER_LINE + line for line in self._letters(paper.letters))
+        last = f"{behind}{letters[:1]}"
+        fitting = (t for t in texts if max(map(len, f"{t}{last}".split("\n"))) <= _WIDTH)
+        return next(fitting, texts[-1]) + behind + letters
+
+    def _letters(self, letters: Sequence[Letter]) -> list[str]:
+        """The letters of a paper, as many on a line as it holds."""
+        lines: list[str] = []
+        room = _WIDTH - len(_PAPER_LINE)
+        for letter in letters:
+            pair = f"{self._name(letter.name)} {_string(letter.latex)}"
+            if lines and len(f"{lines[-1]}, {pair}") <= room:
+                lines[-1] += f", {pair}"
+            else:
+                lines.append(f"{'' if lines else 'letters':8}{pair}")
+        return lines
 
     def width(self, item: ast.Decl) -> int:
         """How much room the names of a declaration take."""
@@ -283,24 +316,6 @@ class _Writer:
         if item.end <= comment.span.start < end and comment.span.line == last_line:
             return f"  {self._comments.pop(0).text}"
         return ""
-
-
-def _citation(paper: Paper) -> str:
-    """A paper; its title, and then what keeps it, on a line of its own where one is too long."""
-    if not paper.writable:
-        raise ValueError("a paper has authors, a year, a title and an identifier of its form")
-    kept, place = paper.identifier, paper.place
-    head, title = f"paper {_string(paper.named)}, {paper.year}", _string(paper.title)
-    rest = [] if kept is None else [f"{kept.register} {_string(kept.value)}"]
-    layouts = (
-        [[head, title, *rest]],
-        [[head], [title, *rest]],
-        [[head], [title], *([r] for r in rest)],
-    )
-    texts = [",\n        ".join(map(", ".join, lines)) for lines in layouts]
-    behind = "" if place is None else f"  {_string(place)}"
-    fitting = (t for t in texts if max(map(len, f"{t}{behind}".split("\n"))) <= _WIDTH)
-    return next(fitting, texts[-1]) + behind
 
 
 def _layer(parts: LayerParts) -> str:

@@ -367,6 +367,25 @@ MISTAKES: tuple[Mistake, ...] = (
         ("use short_conv", "use short_conv(q)", "use short_conv, gate on q"),
     ),
     Mistake(
+        'the letters of a paper are `letters name "symbol"`, with commas between',
+        (
+            'paper "a", 2024, "t", letters',
+            'paper "a", 2024, "t", letters = "x"',
+            'paper "a", 2024, "t", letters: b "x"',
+            'paper "a", 2024, "t", letters b',
+            'paper "a", 2024, "t", letters b x',
+            'paper "a", 2024, "t", letters b = "x"',
+            'paper "a", 2024, "t", letters b: "x"',
+            'paper "a", 2024, "t", letters b "x" c "y"',
+            'paper "a", 2024, "t", letters b "x",',
+            'paper "a", 2024, "t", letters b "x", "y"',
+            'paper "a", 2024, "t" letters b "x"',
+            'paper "a", 2024, "t" "eq. 1" letters b "x"',
+            'paper "a", 2024, "t", doi "10.1000/182" letters b "x"',
+        ),
+        near=r'letters\b.*|"',
+    ),
+    Mistake(
         'a paper is `paper "authors", year, "title", arXiv "number"  "equation"`',
         (
             "paper gla",
