@@ -21,7 +21,7 @@ _SIGNS = "prime|top|star|dagger|leftarrow|rightarrow|leftrightarrow|times"
 
 _BARE = rf"[A-Za-z0-9]|\\(?:{_GREEK})(?![A-Za-z])"
 _DRESSED = rf"{_BARE}|\\(?:{_DRESSES})\{{(?:{_BARE})+\}}"
-_BASE = rf"{_DRESSED}|\\(?:{_DRESSES})\{{(?:{_DRESSED})+\}}"
+_BASE = rf"{_DRESSED}|\\(?:{_DRESSES})\{{(?:{_DRESSED})+\}}|\((?:\\log )?(?:{_DRESSED})\)"
 _SCRIPT = rf"(?:{_BASE}|\{{(?:{_BASE}|[ ,()+*'-]|\\(?:{_SIGNS})(?![A-Za-z]))+\}})"
 _SYMBOL = re.compile(
     rf"(?P<base>{_BASE})(?:_(?P<below>{_SCRIPT}))?(?:\^(?P<above>{_SCRIPT}))?"
@@ -52,7 +52,8 @@ def parsed_symbol(latex: str) -> Symbol | None:
     r"""Returns the parts of a symbol; None of a text that is none.
 
     A symbol is a letter of the Latin or Greek alphabet, or a digit, plain or dressed (`\bar{A}`,
-    `\mathbf{h}`), with at most one subscript and one superscript.
+    `\mathbf{h}`) or in parentheses, there also its logarithm (`(\log \Lambda)_{\mathrm{re}}`), with at
+    most one subscript and one superscript.
 
     Args:
         latex: such as `\boldsymbol{\alpha}`, `W_Q` or `\Lambda^{(h)}`.

@@ -33,7 +33,7 @@ from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
 from dsfc.papers import Paper
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
-from dsfc.report.formulas import definition_rows, matrix_rows, paper_rows
+from dsfc.report.formulas import definition_rows, letter_rows, matrix_rows, paper_rows
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text
@@ -190,6 +190,7 @@ def _sections(e: Entry) -> Iterator[str]:
         yield "## Why it does not compile"
         yield _diagnosis(e)
         yield _spec(e)
+        yield from _letters(e)
         yield _papers(e)
         yield _errata(e)
         return
@@ -197,6 +198,7 @@ def _sections(e: Entry) -> Iterator[str]:
     yield "## Formula"
     yield _aligned(definition_rows(e.system))
     yield _in_print(e)
+    yield from _letters(e)
     yield _spec(e)
     if e.refused:
         yield "## Why it does not compile"
@@ -265,6 +267,20 @@ def _in_print(e: Entry) -> str:
     shown = "; ".join(f"`{name}` is {_escaped(where)}" for name, where in found)
     letters = "Letters are those of the spec; i is the token, which papers also call t."
     return f"{letters} In the papers {shown}." if shown else letters
+
+
+def _letters(e: Entry) -> Iterator[str]:
+    """What its papers call its names, and its formulas in their letters."""
+    for paper in e.papers:
+        if not paper.letters:
+            continue
+        yield f"### In the letters of {_escaped(paper.located)}"
+        rows = letter_rows(e.it.mixer, paper)
+        cells = "\n".join(f"| ${here}$ | ${there}$ |" for here, there in rows)
+        yield f"| here | there |\n|---|---|\n{cells}"
+        if e.system is not None:
+            yield "What stands in typewriter has no letter there that the spec names."
+            yield _aligned(definition_rows(e.system, paper))
 
 
 def _aligned(rows: list[str]) -> str:

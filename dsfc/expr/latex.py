@@ -92,9 +92,11 @@ class Printer:
         return out if own >= strength else rf"\left({out}\right)"
 
     def name(self, spelling: str, *indices: str) -> str:
-        """Returns a name with indices below it."""
+        """Returns a name with indices below it; in typewriter among others that are letters."""
         letter = self._letters.get(spelling)
-        return name(spelling, *indices) if letter is None else letter.at(*indices)
+        if letter is None:
+            return name(spelling, *indices, typewriter=bool(self._letters))
+        return letter.at(*indices)
 
     def named(self, spelling: str, *indices: str) -> tuple[str, int]:
         """Returns a name with its strength: one with a superscript takes no other."""
@@ -111,7 +113,7 @@ class Printer:
 
     def token(self, index: str) -> str:
         """Returns the index of a token."""
-        return self.name(TIME) if index == TIME else index
+        return self.name(TIME) if index == TIME and TIME in self._letters else index
 
     def instant(self, at: Now | Bound | None) -> tuple[str, ...]:
         """Returns the token as an index; nothing for what has none."""
@@ -122,7 +124,7 @@ class Printer:
         return ", ".join(self.name(a.name) for a in sorted(axes))
 
 
-def name(spelling: str, *indices: str) -> str:
+def name(spelling: str, *indices: str, typewriter: bool = False) -> str:
     r"""Returns a name: Greek letters as commands, parts after `_` and indices as subscript.
 
     `W_Q` is W_{Q}; `b_Delta` at i is b_{\Delta, i}.
@@ -131,13 +133,17 @@ def name(spelling: str, *indices: str) -> str:
     if base[1:].isdigit() and base[0].isalpha():
         base, rest = base[0], [base[1:], *rest]
     below = [*(_letter(p) for p in rest if p), *indices]
-    return _letter(base) + (f"_{{{', '.join(below)}}}" if below else "")
+    shown = rf"\mathtt{{{_sign(base)}}}" if typewriter else _letter(base)
+    return shown + (f"_{{{', '.join(below)}}}" if below else "")
 
 
 def _letter(part: str) -> str:
-    if part in _GREEK:
-        return "\\" + part
-    return part if len(part) <= 1 or part.isdigit() else rf"\mathrm{{{part}}}"
+    word = len(part) > 1 and part not in _GREEK and not part.isdigit()
+    return rf"\mathrm{{{part}}}" if word else _sign(part)
+
+
+def _sign(part: str) -> str:
+    return "\\" + part if part in _GREEK else part
 
 
 def map_name(map: LinearMap) -> str:

@@ -9,7 +9,14 @@ from html import escape
 from dsfc.claims.verdict import Decided, Proved, Refuted
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.expr.text import text
-from dsfc.report.formulas import definition_rows, formula, matrix_rows, paper_rows
+from dsfc.report.formulas import (
+    definition_rows,
+    formula,
+    letter_rows,
+    mathml,
+    matrix_rows,
+    paper_rows,
+)
 from dsfc.report.html import inline, paragraph, table
 from dsfc.report.subject import Compiled, Subject
 from dsfc.structure.classes import CLASSES
@@ -66,9 +73,26 @@ def spec(s: Subject) -> str:
         right += formula(paper)
     left = (
         f"<h3>Spec</h3><pre>{escape(source)}</pre>"
-        f"<h3>Definition</h3>{formula(definition_rows(system))}"
+        f"<h3>Definition</h3>{formula(definition_rows(system))}{_letters(s)}"
     )
     return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
+
+
+def _letters(s: Subject) -> str:
+    """What its papers call its names, and its definitions in their letters."""
+    mixer, system = s.compilation.mixer, s.compilation.system
+    shown = ""
+    for paper in mixer.papers:
+        if paper.letters:
+            cells = ([mathml(side, "inline") for side in row] for row in letter_rows(mixer, paper))
+            rows = "".join(f"<tr><td>{here}</td><td>{there}</td></tr>" for here, there in cells)
+            shown += (
+                f"<h3>In the letters of {escape(paper.located)}</h3>"
+                f'<div class="scroll"><table><tr><th>here</th><th>there</th></tr>{rows}</table></div>'
+                f"{formula(definition_rows(system, paper))}"
+                "<p>What stands in typewriter has no letter there that the spec names.</p>"
+            )
+    return shown
 
 
 def claims(s: Subject) -> str:
