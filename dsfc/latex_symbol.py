@@ -51,9 +51,9 @@ class Symbol:
 def parsed_symbol(latex: str) -> Symbol | None:
     r"""Returns the parts of a symbol; None of a text that is none.
 
-    A symbol is a letter of the Latin or Greek alphabet, or a digit, plain or dressed (`\bar{A}`,
-    `\mathbf{h}`) or in parentheses, there also its logarithm (`(\log \Lambda)_{\mathrm{re}}`), with at
-    most one subscript and one superscript.
+    A symbol is a letter of the Latin or Greek alphabet, or a digit, plain, dressed (`\bar{A}`,
+    `\mathbf{h}`) or in parentheses, there also its logarithm (`(\log \Lambda)_{\mathrm{re}}`). It
+    has at most one subscript and one superscript.
 
     Args:
         latex: such as `\boldsymbol{\alpha}`, `W_Q` or `\Lambda^{(h)}`.

@@ -55,10 +55,10 @@ _GREEK = frozenset(
 
 
 Letters = Mapping[str, Symbol]
-"""Name → what it is spelled as, for the names that are not spelled as specs do; the token's is `i`."""
+"""Name → how a text spells it, `i` for the token; other names stand in typewriter there."""
 
 OWN: Letters = MappingProxyType({})
-"""Every name is spelled as specs do."""
+"""The letters of specs: every name is spelled as it is."""
 
 
 def latex(expr: Expr, strength: int = SUM, letters: Letters = OWN) -> str:
@@ -67,7 +67,7 @@ def latex(expr: Expr, strength: int = SUM, letters: Letters = OWN) -> str:
     Args:
         expr: the expression.
         strength: SUM, TERM, POWER or ATOM: what stands around it.
-        letters: names that are spelled otherwise.
+        letters: of the text that the expression is for.
     """
     return Printer(letters)(expr, strength)
 
@@ -79,7 +79,7 @@ class Printer:
         """Starts with an empty memory.
 
         Args:
-            letters: names that are spelled otherwise.
+            letters: of the text.
         """
         self._letters = letters
         self._done: dict[Expr, tuple[str, int]] = {}

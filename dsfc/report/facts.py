@@ -88,7 +88,8 @@ def _letters(s: Subject) -> str:
             rows = "".join(f"<tr><td>{here}</td><td>{there}</td></tr>" for here, there in cells)
             shown += (
                 f"<h3>In the letters of {escape(paper.located)}</h3>"
-                f'<div class="scroll"><table><tr><th>here</th><th>there</th></tr>{rows}</table></div>'
+                '<div class="scroll"><table><tr><th>here</th><th>there</th></tr>'
+                f"{rows}</table></div>"
                 f"{formula(definition_rows(system, paper))}"
                 "<p>What stands in typewriter has no letter there that the spec names.</p>"
             )

@@ -173,7 +173,7 @@ class Builder:
 
     def _letters_word(self, word: Token) -> Token:
         if word != "letters":
-            problem = f"`{word}` is no part of a paper; its letters are `letters name \"symbol\"`"
+            problem = f'`{word}` is no part of a paper; its letters are `letters name "symbol"`'
             self._bad_paper(word, problem, nearest(str(word), ("letters",)))
         return word
 

@@ -190,7 +190,7 @@ class _Printer:
                 return _layer(item.parts)
 
     def _citation(self, paper: Paper) -> str:
-        """A paper; its title, and then what keeps it, on a line of its own where one is too long."""
+        """A paper; title, and then what keeps it, on lines of their own where one is too long."""
         if not paper.writable:
             raise ValueError("a paper has authors, a year, a title and an identifier of its form")
         kept, place = paper.identifier, paper.place

@@ -28,6 +28,17 @@ def test_papers_stand_below_the_title(run: Callable) -> None:
     assert "  papers\n    Schlag, Irie, " in run("show", "deltanet", "--stage", "mixer").output
 
 
+def test_the_letters_of_papers_are_among_all_that_is_shown(run: Callable) -> None:
+    output = run("show", "gla", "--all").output
+    _, told, rest = output.partition("letters of Wang et al. 2025, eq. 6, i the token\n")
+    rows = dict(line.split() for line in rest.partition("\n\n")[0].splitlines())
+    assert told and rows["i"] == "t" and rows["S"] == r"\mathbf{h}" and rows["n"] == "N"
+    assert "letters of" not in run("show", "gla").output
+    assert "letters of" not in run("show", "deltanet", "--all").output
+    stage = run("show", "gla", "--stage", "mixer").output
+    assert "  letters of Wang et al. 2025, eq. 6\n    i      t\n" in stage
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("form", ["index", "kronecker", "phi", "latex"])
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])

@@ -102,6 +102,17 @@ def test_a_page_holds_what_the_compiler_says(gallery) -> None:
     assert "Berant 2022: *Simplifying and" in page and "(https://arxiv.org/abs/2212.00768)" in page
 
 
+def test_a_page_has_the_formulas_in_the_letters_of_papers(gallery) -> None:
+    page = gallery.pages.page("linear_rnn")
+    _, told, rest = page.partition("### In the letters of Gupta et al. 2022, §2.2, Prop. 1\n")
+    shown, spec, _ = rest.partition("## Spec")
+    assert told and spec and page.index("## Formula") < page.index(told)
+    assert "| $u_{i}$ | $u_{k}$ |\n" in shown and "| $n$ | $N$ |\n" in shown
+    assert r"x_{k} &= A\, x_{k-1} + B\, u_{k}" in shown
+    assert "letters of Sieber et al. 2024, eq. 5-7\n" in gallery.pages.page("lstm")
+    assert "In the letters of" not in gallery.pages.page("gate")
+
+
 def test_every_spec_names_its_papers_alike(gallery) -> None:
     wrong, specs = gallery.papers.wrong, gallery.papers.cited()
     assert wrong(specs) == [] and sum(len(labels) for _, labels in specs.values()) > 40

@@ -59,6 +59,18 @@ def test_a_paper_shows_its_reference_and_its_address(open_text) -> None:
     assert said in shown(open_text, CITED) and "class: " in shown(open_text, CITED)
 
 
+def test_a_name_shows_its_letters_in_papers(open_text) -> None:
+    text = CITED.replace("‸", "").replace(
+        '"eq. 2"', '"eq. 2", letters u "x", y "\\mathbf{y}"\n  paper "A", 2024, "T", letters u "z"'
+    )
+    said = "`x` in Gu and Dao 2023, eq. 2\n\n`z` in A 2024"
+    for at in ('u "x"', 'u "z"', "u : d"):
+        found = shown(open_text, text.replace(at, f"‸{at}"))
+        assert found.startswith("```dsf\ninput u : d\n```") and found.endswith(said)
+    assert "`\\mathbf{y}` in Gu and Dao" in shown(open_text, text.replace("y = 2", "‸y = 2"))
+    assert shown(open_text, text.replace("letters u", "‸letters u")).startswith(REFERENCE)
+
+
 def test_a_mixer_that_is_no_system_says_why(open_text) -> None:
     text = "mixer ‸m {\n dims d\n input u : d\n state S : d\n S = S[i-1] * S[i-1] + u\n y = S\n}"
     assert "E-NONLINEAR" in shown(open_text, text) or "E-LINEAR" in shown(open_text, text)

@@ -53,6 +53,14 @@ def test_a_word_that_is_reserved_before_another_alone_is_a_name(folder: Path) ->
     assert "layer = " in renamed(top, TOP.index("g ="), "layer")["top.dsf"]
 
 
+def test_a_name_is_renamed_in_the_letters_of_papers(folder: Path) -> None:
+    letters = '  paper "A", 2024, "T", letters u "x", g "f"\n'
+    (folder / "top.dsf").write_text(TOP.replace("{\n", "{\n" + letters), encoding="utf-8")
+    base = opened(folder / "base.dsf")
+    found = renamed(base, BASE.index("g = s"), "gate")
+    assert 'letters u "x", gate "f"' in found["top.dsf"]
+
+
 @pytest.mark.parametrize(
     "name", ["u", "d", "y", "i", "first", "exp", "sum", "param", "2a", "a b", "", "w" * 99]
 )

@@ -130,6 +130,14 @@ def test_text_of_a_spec_is_no_markup() -> None:
     assert "&lt;script" in shown and "<script" not in shown and "<img" not in shown
 
 
+def test_definitions_stand_in_the_letters_of_papers_too() -> None:
+    shown = spec_of(_subject("lru"))
+    assert "In the letters of" not in shown
+    shown = spec_of(_subject("linear_rnn"))
+    _, told, rest = shown.partition("<h3>In the letters of Gupta et al. 2022, §2.2, Prop. 1</h3>")
+    assert told and rest.count("<tr>") == 9 and "<mi>N</mi>" in rest
+
+
 def test_the_core_of_a_module_is_its_modes() -> None:
     text = "head\n# --- op ---\nx\n# --- mode: a ---\ny\n# --- reference ---\nz"
     assert core(text) == "# --- mode: a ---\ny\n"

@@ -70,6 +70,7 @@ _KEPT = (
     ("doi", '"10.1162/neco.1997.9.8.1735"'),
     ("url", '"https://openreview.net/forum?id=P1TCHxJwLB"'),
 )
+_SYMBOLS = ('"x"', '"W_Q"', '"\\bar{A}"', '"\\boldsymbol{\\alpha}^{(h)}"', '"S_{\\Delta, 1}"')
 _FUEL = 40
 """Steps of a derivation that one item may take before it is brought to its end."""
 
@@ -154,6 +155,7 @@ class _Derivation:
         self._drawn = drawn
         self._fuel = _FUEL
         self._above = ""  # the item above, which says whether a declaration can go on
+        self._named: set[str] = set()  # names that the paper at hand has letters for
         self._out: list[tuple[str, str]] = []
 
     def tokens(self) -> list[tuple[str, str]]:
@@ -178,14 +180,21 @@ class _Derivation:
         if name in ("mixer", "modifier"):
             self._above = ""
         if name == "paper":
-            self._out += self._paper([symbol.name for symbol in rule.expansion])
+            self._named = set()
+            self._out += self._paper([symbol.name for symbol in rule.expansion if symbol.is_term])
+            if rule.expansion[-1].name == "letters":
+                self._derive("letters")
+            return
+        if name == "letter":
+            self._out += self._letter()
             return
         if name == "part":
             self._out += self._part()
             return
         for symbol in rule.expansion:
             if symbol.is_term:
-                self._out.append((symbol.name, self._spelled(symbol.name)))
+                word = "letters" if name == "letters" and symbol.name == "NAME" else ""
+                self._out.append((symbol.name, word or self._spelled(symbol.name)))
                 continue
             left = self._fuel
             if symbol.name in ("expr", "condition"):  # leaves something for what stands behind it
@@ -204,6 +213,14 @@ class _Derivation:
         if "NAME" in kinds:
             known |= {7: register, 8: value}
         return [(k, known[at] if at in known else self._spelled(k)) for at, k in enumerate(kinds)]
+
+    def _letter(self) -> list[tuple[str, str]]:
+        """The tokens of one letter of a paper, of a name that has none yet."""
+        name = self._name()
+        while fold(name) in self._named:
+            name += "q"
+        self._named.add(fold(name))
+        return [("NAME", name), ("STRING", self._random.choice(_SYMBOLS))]
 
     def _part(self) -> list[tuple[str, str]]:
         """The tokens of the norm of a layer, or of the gate behind it."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.layer_parts import Gate, LayerParts, Norm
-from dsfc.papers import FORMS, YEARS, Identifier, Paper, Register
+from dsfc.papers import FORMS, YEARS, Identifier, Letter, Paper, Register
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr, format_spec, number
@@ -104,6 +104,11 @@ PAPERS = st.builds(
     NAMED,
     st.one_of(st.none(), st.sampled_from([Identifier(r, form[1]) for r, form in FORMS.items()])),
     PROVENANCE.map(lambda it: None if it is None else it.text),
+    st.lists(
+        st.builds(Letter, NAMES, st.sampled_from(["x", "W_Q", r"\bar{A}", r"\alpha^{(h)}_{1, 2}"])),
+        max_size=9,
+        unique_by=lambda letter: letter.name,
+    ).map(tuple),
 )
 ITEMS |= PAPERS.map(ast.Citation)
 ITEMS |= (
@@ -186,6 +191,20 @@ def test_a_long_paper_takes_up_to_three_lines():
     assert format_spec(parsed(text)).split("\n")[1:4] == lines
 
 
+def test_the_letters_of_a_paper_stand_below_it_as_many_on_a_line_as_it_holds():
+    pairs = [(name, r"\mathbf{x}") for name in ("S", "eta", *(f"a{k}" for k in range(6)))]
+    letters = ",".join(f'{name} "{symbol}"' for name, symbol in pairs)
+    text = format_spec(parsed(f'mixer m {{ paper "A",2023,"T" "eq. 2",letters {letters} }}'))
+    shown = [f'{name} "{symbol}"' for name, symbol in [("S", pairs[0][1]), ("η", pairs[1][1])]]
+    shown += [f'{name} "{symbol}"' for name, symbol in pairs[2:]]
+    assert text.split("\n")[1:-2] == [
+        '  paper "A", 2023, "T"  "eq. 2",',
+        f"        letters {', '.join(shown[:5])},",
+        f"                {', '.join(shown[5:])}",
+    ]
+    assert all(len(line) <= 100 for line in text.split("\n"))
+
+
 @pytest.mark.parametrize(
     "paper",
     [
@@ -197,6 +216,8 @@ def test_a_long_paper_takes_up_to_three_lines():
         Paper(("A",), False, 2023, " "),
         Paper(("A",), False, 2023, '"'),
         Paper(("A",), False, 2023, "T", Identifier(Register.ARXIV, "2313.00752")),
+        Paper(("A",), False, 2023, "T", letters=(Letter("S", "two words"),)),
+        Paper(("A",), False, 2023, "T", letters=(Letter("S", "h"), Letter("S", "S"))),
     ],
 )
 def test_papers_that_no_text_can_name_are_refused(paper):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.layer_parts import Gate, LayerParts, Norm
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.papers import Identifier, Paper, Register
+from dsfc.papers import Identifier, Letter, Paper, Register
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.ast import AddOp, CmpOp, Ident, MulOp, Name, Num
@@ -46,11 +46,27 @@ def test_a_paper_is_read_whole():
     doi = Identifier(Register.DOI, "10.1162/neco.1997.9.8.1735")
     paper = Paper(("Amo Alonso", "De"), True, 2023, "T # “x”", doi, "eq. 2")
     found = item(text)
-    assert found == ast.Citation(paper) and found.register.text == "doi"
+    assert found == ast.Citation(paper) and [word.text for word in found.words] == ["doi"]
     assert item('paper "Katsch", 2023, "T"').paper == Paper(("Katsch",), False, 2023, "T")
     assert item('paper "Katsch", 2.023e3, "T"  "§2"').paper.place == "§2"
     modifier = parsed(f"modifier m on x {{ {text}; x = 2 * x }}").units[0]
     assert ast.papers(modifier) == (paper,)
+
+
+def test_a_paper_has_letters_for_names():
+    found = item('paper "Gu, Dao", 2023, "T"  "eq. 2",\n letters i "t", Λ "\\bar{A}", S "h"')
+    assert found.paper.letters == (Letter("i", "t"), Letter("Lambda", r"\bar{A}"), Letter("S", "h"))
+    assert [word.text for word in found.words] == ["letters"]
+    assert [name.span.text for name in found.named] == ["i", "Λ", "S"]
+    found = item('paper "Gu", 2023, "T", doi "10.1/a", letters S "h"')
+    assert [word.text for word in found.words] == ["doi", "letters"]
+    assert found.paper.place is None and found.paper.located == "Gu 2023"
+    assert item('paper "Gu", 2023, "T" "§2", letters S "h"').paper.located == "Gu 2023, §2"
+
+
+def test_letters_is_a_name_wherever_it_is_not_of_a_paper():
+    spec = parsed("mixer letters { dims d; input u : d; letters = u; y = letters }")
+    assert spec.units[0].items[2].name.text == "letters"
 
 
 def test_a_layer_has_a_norm_and_a_gate():
@@ -102,6 +118,12 @@ def test_what_no_layer_has_is_told_at_its_word(text, at, said):
         ('"Gu", 2023, "T", doi "https://doi.org/10.1/a"', None, "no identifier of doi"),
         ('"Gu", 2023, "T", url "http://a.org"', '"http://a.org"', "no identifier of url"),
         ('"Gu", 2023, "T", url "https://a.org/ javascript:"', None, "no identifier of url"),
+        ('"Gu", 2023, "T", letter S "h"', "letter", "did you mean `letters`?"),
+        ('"Gu", 2023, "T", letters "h"', "letters", "`letters` keeps no papers"),
+        ('"Gu", 2023, "T", letters S "h", S "S"', "S", "has a letter of this paper already"),
+        ('"Gu", 2023, "T", letters η "h", eta "S"', "eta", "has a letter of this paper already"),
+        ('"Gu", 2023, "T", letters S "S_t h"', '"S_t h"', "is not one symbol of LaTeX"),
+        ('"Gu", 2023, "T", letters S "\\\\href{a}"', None, "is not one symbol of LaTeX"),
     ],
 )
 def test_a_paper_that_cannot_be_is_refused_where_it_is_wrong(text, at, said):
