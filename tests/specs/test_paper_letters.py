@@ -1,4 +1,4 @@
-"""Letters of papers in shipped specs: they are of the spec's own names, and formulas are spelled in them."""
+"""Letters of papers in shipped specs: of names that there are; formulas are spelled in them."""
 
 from __future__ import annotations
 
@@ -53,17 +53,20 @@ def test_letters_are_of_names_that_are_there_and_no_two_names_are_one(name: str)
 
 
 def test_gla_in_the_letters_of_wang_et_al() -> None:
-    """Eq. 6 with eq. 1, h_t = A_t h_{t-1} + Δ_t b_t: A_t is diag α, b_t is k, Δ_t is v, c_t is q."""
+    """Eq. 6 and 1, h_t = A_t h_{t-1} + Δ_t b_t: A_t is diag α, b_t is k, Δ_t is v, c_t is q."""
     it = load("gla")
-    assert definition_rows(it.system, it.mixer.papers[1]) == [
-        r"\mathbf{q}_{t} &= \mathtt{W}_{Q}\, \mathbf{x}_{t}",
-        r"\mathbf{k}_{t} &= \mathtt{W}_{K}\, \mathbf{x}_{t}",
-        r"v_{t} &= \mathtt{W}_{V}\, \mathbf{x}_{t}",
-        r"\boldsymbol{\alpha}_{t} &= \sigma(\mathtt{W}_{2}\, \left(\mathtt{W}_{1}\, \mathbf{x}_{t}\right)"
-        r" + \mathtt{b}_{\alpha})^{\tfrac{1}{16}}",
-        r"\mathbf{y}_{t} &= N^{-\tfrac{1}{2}}\, \left(\sum_{N} \mathbf{q}_{t}\, \mathbf{h}_{t}\right)",
-        r"\mathbf{h}_{t} &= \boldsymbol{\alpha}_{t}\, \mathbf{h}_{t-1} + \mathbf{k}_{t} \otimes v_{t}",
-    ]
+    rows = dict(row.split(" &= ") for row in definition_rows(it.system, it.mixer.papers[1]))
+    alpha = r"\boldsymbol{\alpha}_{t}"
+    read = r"\left(\sum_{N} \mathbf{q}_{t}\, \mathbf{h}_{t}\right)"
+    low = r"\mathtt{W}_{2}\, \left(\mathtt{W}_{1}\, \mathbf{x}_{t}\right)"
+    assert rows == {
+        r"\mathbf{q}_{t}": r"\mathtt{W}_{Q}\, \mathbf{x}_{t}",
+        r"\mathbf{k}_{t}": r"\mathtt{W}_{K}\, \mathbf{x}_{t}",
+        r"v_{t}": r"\mathtt{W}_{V}\, \mathbf{x}_{t}",
+        alpha: rf"\sigma({low} + \mathtt{{b}}_{{\alpha}})^{{\tfrac{{1}}{{16}}}}",
+        r"\mathbf{h}_{t}": alpha + r"\, \mathbf{h}_{t-1} + \mathbf{k}_{t} \otimes v_{t}",
+        r"\mathbf{y}_{t}": r"N^{-\tfrac{1}{2}}\, " + read,
+    }
     assert letter_rows(it.mixer, it.mixer.papers[1])[:5] == [
         ("i", "t"),
         ("n", "N"),
