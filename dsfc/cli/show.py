@@ -148,12 +148,11 @@ def _overview(compilation: Compilation, gauge: str) -> str:
 
 def _letters(compilation: Compilation) -> str:
     """What its papers call its names, in LaTeX; nothing where the spec does not say."""
-    from dsfc.mixer.render import letters
-
     shown = ""
     for paper in compilation.mixer.papers:
         if paper.letters:
-            rows = "".join(f"  {line}\n" for line in letters(paper))
+            width = max(len(letter.name) for letter in paper.letters)
+            rows = "".join(f"  {x.name:{width}}  {x.latex}\n" for x in paper.letters)
             shown += f"letters of {paper.located}, i the token\n{rows}\n"
     return shown
 

@@ -8,7 +8,6 @@ from dsfc.expr.declarations import Constraint, Dimension, Init, MapTensor, Prove
 from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Time
 from dsfc.mixer.ir import Definition, Mixer, StateDecl
-from dsfc.papers import Paper
 
 _TIMES = {
     Time.CONST: "constant",
@@ -42,8 +41,6 @@ def _lines(mixer: Mixer) -> Iterator[str]:
     for rewrite in mixer.rewrites:
         yield f"  {_rewritten(rewrite.kind, rewrite.target, rewrite.by)}"
     yield from _section("papers", map(str, mixer.papers))
-    for paper in mixer.papers:
-        yield from _section(f"letters of {paper.located}", letters(paper))
     yield from _section("layer", map(str, mixer.layer.words))
     yield from _section("axes", (_dimension(d) for d in mixer.axes))
     yield from _section("inputs", (_tensor(t) for t in mixer.inputs))
@@ -54,12 +51,6 @@ def _lines(mixer: Mixer) -> Iterator[str]:
     yield from _section("states", (line for s in mixer.states for line in _state(s)))
     yield from _section("definitions", (line for d in mixer.definitions for line in _defined(d)))
     yield from _section("claims", (claim.text for claim in mixer.claims))
-
-
-def letters(paper: Paper) -> list[str]:
-    """Returns a line for each name that a paper has a letter for: the name, and the letter."""
-    width = max((len(letter.name) for letter in paper.letters), default=0)
-    return [f"{letter.name:{width}}  {letter.latex}" for letter in paper.letters]
 
 
 def _rewritten(kind: str, target: str, by: str) -> str:

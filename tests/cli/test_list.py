@@ -35,6 +35,7 @@ def test_lines_say_what_compiles_and_with_what(run: Callable) -> None:
         "title": "Gated Linear Attention Transformers with Hardware-Efficient Training",
         "identifier": {"register": "arXiv", "value": "2312.06635"},
         "place": None,
+        "letters": [],
     }
     assert specs["gla"] == {
         "name": "gla",

@@ -35,8 +35,8 @@ def test_the_letters_of_papers_are_among_all_that_is_shown(run: Callable) -> Non
     assert told and rows["i"] == "t" and rows["S"] == r"\mathbf{h}" and rows["n"] == "N"
     assert "letters of" not in run("show", "gla").output
     assert "letters of" not in run("show", "deltanet", "--all").output
-    stage = run("show", "gla", "--stage", "mixer").output
-    assert "  letters of Wang et al. 2025, eq. 6\n    i      t\n" in stage
+    mixer = json.loads(run("show", "gla", "--stage", "mixer", "--form", "json").output)["value"]
+    assert mixer["papers"][1]["letters"][0] == {"type": "Letter", "name": "i", "latex": "t"}
 
 
 @pytest.mark.share(3)
