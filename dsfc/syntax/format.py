@@ -211,7 +211,7 @@ class _Printer:
     def _letters(self, letters: Sequence[Letter]) -> list[str]:
         """The letters of a paper, as many on a line as it holds."""
         lines: list[str] = []
-        room = _WIDTH - len(_PAPER_LINE)
+        room = _WIDTH - len(_PAPER_LINE.replace("\n", ""))
         for letter in letters:
             pair = f"{self._name(letter.name)} {_string(letter.latex)}"
             if lines and len(f"{lines[-1]}, {pair}") <= room:

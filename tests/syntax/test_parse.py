@@ -58,7 +58,7 @@ def test_a_paper_has_letters_for_names():
     assert found.paper.letters == (Letter("i", "t"), Letter("Lambda", r"\bar{A}"), Letter("S", "h"))
     assert [word.text for word in found.words] == ["letters"]
     assert [name.span.text for name in found.named] == ["i", "Λ", "S"]
-    found = item('paper "Gu", 2023, "T", doi "10.1/a", letters S "h"')
+    found = item('paper "Gu", 2023, "T", doi "10.1000/182", letters S "h"')
     assert [word.text for word in found.words] == ["doi", "letters"]
     assert found.paper.place is None and found.paper.located == "Gu 2023"
     assert item('paper "Gu", 2023, "T" "§2", letters S "h"').paper.located == "Gu 2023, §2"
@@ -420,7 +420,7 @@ def test_damaged_specs_give_a_tree_or_diagnostics(text, damages):
         assert isinstance(parse(source), ast.Spec)
     except DiagnosticError as error:
         for found in error.diagnostics:
-            assert found.code in ("E-SYNTAX", "E-CHAR", "E-KEYWORD", "E-LIMIT")
+            assert found.code in ("E-SYNTAX", "E-CHAR", "E-KEYWORD", "E-LIMIT", "E-PAPER")
             assert 0 <= found.span.start <= found.span.end <= len(source.text)
 
 
