@@ -17,12 +17,14 @@ _DRESSES = (
     "bar|hat|tilde|dot|vec|overline|widehat|widetilde|overrightarrow|overleftarrow"
     "|mathbf|mathrm|mathcal|mathbb|mathsf|mathfrak|boldsymbol"
 )
-_SIGNS = "prime|top|star|dagger|leftarrow|rightarrow|leftrightarrow|times"
+_SIGNS = r"\\(?:prime|top|star|dagger|leftarrow|rightarrow|leftrightarrow|times)(?![A-Za-z])"
 
 _BARE = rf"[A-Za-z0-9]|\\(?:{_GREEK})(?![A-Za-z])"
 _DRESSED = rf"{_BARE}|\\(?:{_DRESSES})\{{(?:{_BARE})+\}}"
-_BASE = rf"{_DRESSED}|\\(?:{_DRESSES})\{{(?:{_DRESSED})+\}}|\((?:\\log )?(?:{_DRESSED})\)"
-_SCRIPT = rf"(?:{_BASE}|\{{(?:{_BASE}|[ ,()+*'-]|\\(?:{_SIGNS})(?![A-Za-z]))+\}})"
+# One way to read each text: else a long one that is no symbol would be read in all of them.
+_PLAIN = rf"{_BARE}|\\(?:{_DRESSES})\{{(?:{_DRESSED})+\}}"
+_BASE = rf"{_PLAIN}|\((?:\\log )?(?:{_PLAIN})\)"
+_SCRIPT = rf"(?:{_PLAIN}|{_SIGNS}|\{{(?:{_PLAIN}|{_SIGNS}|[ ,()+*'-])+\}})"
 _SYMBOL = re.compile(
     rf"(?P<base>{_BASE})(?:_(?P<below>{_SCRIPT}))?(?:\^(?P<above>{_SCRIPT}))?"
     rf"|(?P<base_2>{_BASE})\^(?P<above_2>{_SCRIPT})_(?P<below_2>{_SCRIPT})"

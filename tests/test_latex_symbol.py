@@ -17,6 +17,7 @@ from dsfc.latex_symbol import Symbol, parsed_symbol
         (r"\boldsymbol{\alpha}", (r"\boldsymbol{\alpha}", "", "")),
         (r"\tilde{\mathbf{x}}", (r"\tilde{\mathbf{x}}", "", "")),
         (r"k_{h, 1}^{\prime}", ("k", "h, 1", r"\prime")),
+        (r"W^\top", ("W", "", r"\top")),
         (r"k^{(h)}_1", ("k", "1", "(h)")),
         (r"(\log \Lambda)_{\mathrm{re}}", (r"(\log \Lambda)", r"\mathrm{re}", "")),
     ],
@@ -55,6 +56,11 @@ def test_a_symbol_is_a_letter_with_what_stands_below_and_above(
 )
 def test_nothing_else_is_one(latex: str) -> None:
     assert parsed_symbol(latex) is None
+
+
+def test_a_long_text_that_is_no_symbol_is_read_once() -> None:
+    assert parsed_symbol("x_{" + r"\bar{a}(a)\hat{\mathbf{b}}" * 200 + "!}") is None
+    assert parsed_symbol(r"\bar{" + r"\mathbf{a}" * 200) is None
 
 
 def test_indices_stand_behind_the_symbol_s_own() -> None:

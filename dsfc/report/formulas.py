@@ -51,7 +51,7 @@ def letter_rows(mixer: Mixer, paper: Paper) -> list[tuple[str, str]]:
         paper: that it names.
     """
     there = Printer(_symbols(paper))
-    of_token = {t.name for t in (*mixer.inputs, *mixer.states)}
+    of_token = {s.name for s in mixer.states} | {t.name for t in mixer.inputs}
     of_token |= {d.name for d in mixer.definitions if d.value.time}
     rows = []
     for letter in paper.letters:

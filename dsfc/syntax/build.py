@@ -159,7 +159,8 @@ class Builder:
         identifier = self._identifier(registers[0], rest.pop(0)) if registers else None
         place = rest[0][1:-1] if rest else None
         known, others = authors or (("",), False)
-        letters, named = [], []
+        letters: list[Letter] = []
+        named: list[ast.Ident] = []
         for part in _trees(tree):
             word, *pairs = part.children
             registers.append(self._letters_word(_token(word)))
