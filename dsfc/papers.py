@@ -98,8 +98,15 @@ class Letter:
 
     @property
     def symbol(self) -> Symbol:
-        """The parts of the symbol; a letter that is none is its own base."""
-        return parsed_symbol(self.latex) or Symbol(self.latex)
+        """The parts of the symbol.
+
+        Raises:
+            ValueError: it is not one, which no spec that was read has.
+        """
+        symbol = parsed_symbol(self.latex)
+        if symbol is None:
+            raise ValueError(f"`{self.latex}` is not one symbol of LaTeX")
+        return symbol
 
 
 @dataclass(frozen=True, slots=True)

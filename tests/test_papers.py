@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dsfc.papers import FORMS, Identifier, Paper, Register
+from dsfc.papers import FORMS, Identifier, Letter, Paper, Register
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,13 @@ def test_a_reference_names_what_there_is() -> None:
     more = Paper(("Gu",), True, 2021, "S4", Identifier(Register.URL, "https://a.org/b"))
     assert more.short == "Gu et al. 2021" and str(more) == "Gu et al. 2021: S4, https://a.org/b"
     assert Paper(("A", "B", "C"), False, 2021, "T").short == "A et al. 2021"
+
+
+def test_a_letter_is_one_symbol() -> None:
+    assert Letter("S", "S_Q").symbol.below == "Q"
+    with pytest.raises(ValueError):
+        _ = Letter("S", "<b>").symbol
+    assert not Paper(("A",), False, 2024, "T", letters=(Letter("S", "<b>"),)).writable
 
 
 def test_an_identifier_is_a_link() -> None:

@@ -35,7 +35,7 @@ _AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
 _CITED = re.compile(
     r'\bpaper\s+"[^"\n]*",\s*\d+,\s*"[^"\n]*"((?:,\s*\w+\s*"[^"\n]*")?(?:\s*"[^"\n]*")?),\s*\Z'
 )
-_LETTERS = re.compile(r'\bletters\s+(?:\w+\s*"[^"\n]*",\s*)*\Z')
+_LETTERS = re.compile(r',\s*letters\s+(?:\w+\s*"[^"\n]*",\s*)*\Z')
 _LAYER = re.compile(r"\blayer\s+(?:[^\n;]*,\s*)?(?:(norm|gate)\s+)?\w*\Z")
 _SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
 

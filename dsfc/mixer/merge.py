@@ -7,7 +7,7 @@ other way round; only a declared state and its update live side by side.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from dsfc.diagnostics.catalogue import Base, NameClash
@@ -78,13 +78,15 @@ class Program:
     @property
     def names(self) -> frozenset[str]:
         """All that is declared, defined or an axis."""
-        tables = (self.dims, self.declared, self.consts, self.functions, self.updates)
-        return frozenset().union(*tables)
+        return frozenset().union(*self._tables)
 
     def taken(self, name: str) -> bool:
         """Whether the name is declared, defined or an axis."""
-        tables = (self.dims, self.declared, self.consts, self.functions, self.updates)
-        return any(name in table for table in tables)
+        return any(name in table for table in self._tables)
+
+    @property
+    def _tables(self) -> tuple[Mapping[str, object], ...]:
+        return self.dims, self.declared, self.consts, self.functions, self.updates
 
     def fresh(self, stem: str, also: Container[str] = ()) -> str:
         """Returns `stem`, or `stem_2`, `stem_3`, … if it is taken or among `also`."""
