@@ -33,7 +33,13 @@ _SYMBOL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A letter with what stands below and above it, in LaTeX; what is not there is empty."""
+    """A letter with what stands below and above it, in LaTeX.
+
+    Attributes:
+        base: the letter, plain or dressed.
+        below: its subscript without braces, empty if there is none.
+        above: its superscript without braces, empty if there is none.
+    """
 
     base: str
     below: str = ""
