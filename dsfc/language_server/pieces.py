@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
@@ -147,7 +147,18 @@ def _wrong(lines: list[str], number: int, column: int) -> set[int]:
     while _JOINS.search(lines[above]) and above != number:
         wrong.add(above)
         number, above = above, _above(lines, above)
-    return wrong
+    return wrong | _rest(lines, max(wrong))
+
+
+def _rest(lines: list[str], number: int) -> set[int]:
+    """The lines below one that begin nothing, so that they are of its item."""
+    below = range(number + 1, len(lines) - 1)
+    return set(
+        takewhile(
+            lambda k: lines[k].strip() and not (_item().match(lines[k]) or _MORE.match(lines[k])),
+            below,
+        )
+    )
 
 
 @cache
