@@ -23,7 +23,6 @@ from torch.overrides import TorchFunctionMode
 from dsfc.layouts.ir import Reference
 from dsfc.validate.weights import Unfit, Weights
 
-
 _KERNELS = ("causal_conv1d", "fla", "mamba_ssm")
 """Packages of kernels that published programs call where they are installed."""
 
@@ -129,16 +128,17 @@ def without_kernels(module: str) -> Iterator[None]:
     """Makes an import of a module one that finds no package of kernels, even if it came before.
 
     Args:
-        module: its dotted name.
+        module: its dotted name. The package that it stands in is left alone.
     """
-    aside = {name: sys.modules[name] for name in (module, *_KERNELS) if name in sys.modules}
+    away = [name for name in _KERNELS if name != module.partition(".")[0]]
+    aside = {name: sys.modules[name] for name in (module, *away) if name in sys.modules}
     sys.modules.pop(module, None)
     # An import of what is None fails, and the program falls back to its own torch code.
-    sys.modules.update(dict.fromkeys(_KERNELS))  # type: ignore[arg-type]
+    sys.modules.update(dict.fromkeys(away))  # type: ignore[arg-type]
     try:
         yield
     finally:
-        for name in _KERNELS:
+        for name in away:
             del sys.modules[name]
         sys.modules.update(aside)
 

@@ -54,3 +54,8 @@ def test_packages_of_kernels_are_there_again_afterwards(published: str) -> None:
         with pytest.raises(ImportError):
             import_module("fla")
     assert sys.modules["fla"] is fla
+
+
+def test_a_layer_of_such_a_package_itself_is_found(published: str) -> None:
+    with without_kernels("fla"):
+        assert import_module("fla").__name__ == "fla"
