@@ -62,6 +62,9 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 """The bounds used where a caller gives none."""
 
+PATIENCE = 6
+"""How many times longer than it may work something may take by the clock on the wall."""
+
 CAN_WATCH = sys.platform != "emscripten"
 """Whether time and memory of work are bounded: a thread watches them, and a browser starts none.
 

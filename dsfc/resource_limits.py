@@ -14,16 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 from dsfc import current_search, current_span
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.limits import CAN_WATCH, DEFAULT_LIMITS, Limits
+from dsfc.limits import CAN_WATCH, DEFAULT_LIMITS, PATIENCE, Limits
 from dsfc.source import NOWHERE, Span
-
-PATIENCE = 6
-"""How many times longer than it may work something may take by the clock on the wall."""
 
 _TICK = 0.05
 """Seconds after which the clock and the memory are looked at again."""
@@ -66,27 +64,45 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         with elsewhere(), watch.watching():
             yield
     except Expired:
-        problem = exceeded(what, limits, watch.place or NOWHERE, watch.too_much)
+        problem = exceeded(what, limits, watch.place or NOWHERE, watch.bound)
         raise DiagnosticError((problem,)) from None
 
 
-def exceeded(what: str, limits: Limits, place: Span, memory: bool, more: str = "") -> Limit:
+class Exceeded(Enum):
+    """Which bound was exceeded: its name in the message."""
+
+    WORK = "time"
+    WAIT = "time by the clock"
+    MEMORY = "memory"
+
+
+def exceeded(what: str, limits: Limits, place: Span, kind: Exceeded, more: str = "") -> Limit:
     """Returns the diagnostic of work that took too long, or too much memory.
 
     Args:
         what: the work.
         limits: its bounds.
         place: what was under way.
-        memory: whether it was memory that there was too much of.
+        kind: the bound that was exceeded.
         more: how to allow more time, as a sentence.
     """
     seconds = limits.seconds if limits.elapsed is None else limits.elapsed
-    bound = f"{limits.memory >> 20} MiB" if memory else f"{seconds:g} s"
+    allowed = {
+        Exceeded.WORK: f"{seconds:g} s",
+        Exceeded.WAIT: f"{PATIENCE * limits.seconds:g} s",
+        Exceeded.MEMORY: f"{limits.memory >> 20} MiB",
+    }
     steps = ", ".join(current_search.tried())
-    said = [more] if more and not memory else []
+    said = []
+    if kind is Exceeded.WAIT:
+        said.append(
+            f"it had the processor for less than {limits.seconds:g} s: other programs have it, or "
+            "it waits for something; run it again when the machine is less busy"
+        )
+    said += [more] if more and kind is not Exceeded.MEMORY else []
     said += [f"tried until then: {steps}"] if steps else []
-    called = f"{'memory' if memory else 'time'} to {what}"
-    return Limit(place, what=called, size="more", bound=bound, hint="; ".join(said) or None)
+    called = f"{kind.value} to {what}"
+    return Limit(place, what=called, size="more", bound=allowed[kind], hint="; ".join(said) or None)
 
 
 @contextmanager
@@ -107,7 +123,7 @@ class Watch:
     Python: one call of a function that is not written in Python is waited for.
 
     Attributes:
-        too_much: whether it was memory that there was too much of.
+        bound: the bound that was exceeded, if one was.
         place: what was under way when the bound was exceeded.
     """
 
@@ -121,7 +137,7 @@ class Watch:
             memory: bytes that the process may grow by.
             elapsed: seconds by the clock on the wall, which count in place of processor time.
         """
-        self.too_much = False
+        self.bound = Exceeded.WORK
         self.place: Span | None = None
         self._seconds, self._memory, self._elapsed = seconds, memory, elapsed
         self._lock = threading.Lock()
@@ -159,16 +175,17 @@ class Watch:
         began, started, held = time.monotonic(), clock(), _resident()
         left = self._seconds if self._elapsed is None else self._elapsed
         while not self._done.wait(min(max(left, 0.0), _TICK)):
-            self.too_much = _resident() - held > self._memory
             passed = time.monotonic() - began
-            if self._elapsed is None:
-                left, waited = (
-                    self._seconds - (clock() - started),
-                    passed > PATIENCE * self._seconds,
-                )
-            else:
-                left, waited = self._elapsed - passed, False
-            if left <= 0 or waited or self.too_much:
+            timed = self._elapsed is not None
+            left = self._seconds - (clock() - started)
+            left = left if self._elapsed is None else self._elapsed - passed
+            if _resident() - held > self._memory:
+                self.bound = Exceeded.MEMORY
+                break
+            if left <= 0:
+                break
+            if not timed and passed > PATIENCE * self._seconds:
+                self.bound = Exceeded.WAIT
                 break
         with self._lock:
             if not self._done.is_set():

@@ -41,6 +41,13 @@ def endless(*_: object) -> None:
         pass
 
 
+def waiting(limits: Limits) -> None:
+    """Waits in short steps, between which it can be ended."""
+    with bounded("wait", limits):
+        for _ in range(200):
+            time.sleep(0.05)
+
+
 def diagnostic(work: Callable[[], object]) -> Diagnostic:
     """The one diagnostic that a call raises."""
     with pytest.raises(DiagnosticError) as raised:
@@ -218,6 +225,15 @@ def test_a_limit_before_any_verdict_says_what_was_tried(monkeypatch: pytest.Monk
     assert found.message == "time to compare s6 and gla: more, at most 0.3 s allowed"
     tried = "tried until then: one text up to names, short sequences, a proof over the values of"
     assert found.hint is not None and found.hint.startswith(tried)
+
+
+def test_work_that_waits_says_that_it_did_not_work() -> None:
+    """A busy machine gives little of the processor: the spec is then not at fault."""
+    problem = diagnostic(lambda: waiting(Limits(seconds=0.2)))
+    assert str(problem).startswith(
+        "E-LIMIT: time by the clock to wait: more, at most 1.2 s allowed"
+    )
+    assert problem.hint is not None and "the processor for less than 0.2 s" in problem.hint
 
 
 def test_the_clock_on_the_wall_counts_where_it_is_asked_for() -> None:

@@ -15,6 +15,11 @@ SUFFIX = ".dsf"
 BLOCKS = "blocks"
 """The folder of shipped specs of whole blocks, beside those of mixers."""
 
+_PYTHON = (
+    "a Python file, and a spec is a .dsf file; `dsfc verify` and `dsfc info` take a module, "
+    "`dsfc lift FILE.py:CLASS` a layer"
+)
+
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -44,6 +49,8 @@ def locate(path: str | os.PathLike[str]) -> Place:
     word = os.fspath(path)
     file = Path(word)
     try:
+        if file.is_file() and file.suffix == ".py":
+            raise file_error(word, _PYTHON)
         if file.is_file():
             return Place(file)
         if _BARE.fullmatch(word):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from dsfc.atlas.questions import Answer, Question, answered, undecided
 from dsfc.expr.json import decode, encode
-from dsfc.resource_limits import PATIENCE
+from dsfc.limits import PATIENCE
 from dsfc.system.ir import System
 
 if TYPE_CHECKING:

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING
 import click
 
 from dsfc.cli.options import chosen_form, chosen_timeout, more_time
-from dsfc.limits import CAN_WATCH, DEFAULT_LIMITS, Limits
+from dsfc.limits import CAN_WATCH, DEFAULT_LIMITS, PATIENCE, Limits
 
 if TYPE_CHECKING:
     import threading
 
     from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.resource_limits import Exceeded
 
 _TICK = 1.0
 """Seconds after which a terminal is told what is going on, and how often."""
-
-_PATIENCE = 6
-"""How many times longer than it may work a command may take by the clock on the wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ def bounded(
         code = salvage()
         if code is not None:
             context.exit(code)
-        raise _too_much(work, memory=True) from None
+        raise _too_much(work, resource_limits.Exceeded.MEMORY) from None
     finally:
         done.set()
         restore()
@@ -138,7 +136,7 @@ def _bounded_here(work: _Work, context: click.Context) -> Iterator[None]:
         code = work.salvage()
         if code is not None:
             context.exit(code)
-        raise DiagnosticError(_too_much(work, memory=False).diagnostics) from None
+        raise DiagnosticError(_too_much(work, watch.bound).diagnostics) from None
 
 
 def _watch(done: threading.Event, work: _Work) -> None:
@@ -149,7 +147,7 @@ def _watch(done: threading.Event, work: _Work) -> None:
     started, began, limits = time.process_time(), time.monotonic(), work.limits
     timed = limits.elapsed is not None
     left = limits.seconds if limits.elapsed is None else limits.elapsed
-    last = math.inf if timed else began + _PATIENCE * limits.seconds
+    last = math.inf if timed else began + PATIENCE * limits.seconds
     shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     shown = False
     while left > 0 and time.monotonic() < last:
@@ -167,7 +165,7 @@ def _watch(done: threading.Event, work: _Work) -> None:
             left = limits.elapsed - (time.monotonic() - began)
     if shown:
         _show("")
-    _expire(work)
+    _expire(work, waited=left > 0)
 
 
 def _progress(what: str, seconds: float) -> str:
@@ -195,14 +193,16 @@ def clear_line() -> None:
         _show("")
 
 
-def _expire(work: _Work) -> None:
+def _expire(work: _Work, waited: bool) -> None:
+    """Ends the process; it waited if its time by the clock was up, and not that of its work."""
     code = None
     try:
         code = work.salvage()
         if code is None:
             from dsfc.cli.failure import formatted
+            from dsfc.resource_limits import Exceeded
 
-            problem = _too_much(work, memory=False)
+            problem = _too_much(work, Exceeded.WAIT if waited else Exceeded.WORK)
             sys.stderr.write(formatted(problem.diagnostics, work.form) + "\n")
         sys.stdout.flush()
         sys.stderr.flush()
@@ -210,14 +210,14 @@ def _expire(work: _Work) -> None:
         os._exit(1 if code is None else code)
 
 
-def _too_much(work: _Work, memory: bool) -> DiagnosticError:
+def _too_much(work: _Work, kind: Exceeded) -> DiagnosticError:
     from dsfc import current_span
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.resource_limits import exceeded
     from dsfc.source import NOWHERE
 
     place = current_span.innermost() or NOWHERE
-    return DiagnosticError((exceeded(work.what, work.limits, place, memory, work.more),))
+    return DiagnosticError((exceeded(work.what, work.limits, place, kind, work.more),))
 
 
 def _limit_memory(size: int) -> Callable[[], None]:

@@ -140,6 +140,7 @@ def _overview(compilation: Compilation, gauge: str) -> str:
         f"{few}{papers}\n",
         f"{equation}{per}{scaled}\n",
         f"{matrices}\n",
+        _rest(compilation) if form == "kronecker" else "",
         definitions(compilation.system),
         _legend(matrices),
     )
@@ -155,6 +156,21 @@ def _letters(compilation: Compilation) -> str:
             rows = "".join(f"  {x.name:{width}}  {x.latex}\n" for x in paper.letters)
             shown += f"letters of {paper.located}, i the token\n{rows}\n"
     return shown
+
+
+def _rest(compilation: Compilation) -> str:
+    """The outputs that are not linear in a state, each as a formula of what is."""
+    from dsfc.expr.text import text
+    from dsfc.matrices.linear import linear_parts
+    from dsfc.system.formulas import read_out_formula, states
+
+    system = compilation.system
+    formulas = [
+        f"{output.name} = {text(read_out_formula(output.value, states(system)))}\n"
+        for k, output in enumerate(system.outputs)
+        if all(part.name != output.name for part in linear_parts(system, k))
+    ]
+    return "".join(formulas)
 
 
 def _legend(matrices: str) -> str:

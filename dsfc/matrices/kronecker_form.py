@@ -13,7 +13,7 @@ from dsfc.matrices.kronecker_part import Drive, KronBlock, KronPart, KronRead, k
 from dsfc.matrices.linear import Normaliser, linear_parts
 from dsfc.matrices.notation import Text, chain, operator, subscript
 from dsfc.system.formulas import guarded, read_out_formula, states
-from dsfc.system.ir import System
+from dsfc.system.ir import Direction, System
 
 GAUGES = ("lowered", "paper")
 _TEXT = Text()
@@ -54,8 +54,13 @@ def title(system: System, form: str, gauge: str) -> str:
 
 def _part(system: System, p: KronPart) -> list[str]:
     lines = [p.part.name]
+    backward = {
+        b.state for s in system.stages if s.direction is Direction.BACKWARD for b in s.blocks
+    }
     for b in p.blocks:
-        lines += [f"  {line}" for line in block_lines(b)]
+        first, *rest = block_lines(b)
+        way = ", backward: h_i = Λ_i h_{i+1} + B_i u_i" if b.block.state in backward else ""
+        lines += [f"  {line}" for line in (first + way, *rest)]
     lines += [f"  {line}" for line in _read_lines(p)]
     lines += [f"  {line}" for line in _names(system, p.names)]
     return lines
@@ -80,7 +85,9 @@ def _read_lines(p: KronPart) -> list[str]:
     lines = [f"C_i{_of(r, several)} = {operator(r.operator, _TEXT)}" for r in p.reads]
     driven = any(is_one(d.input) for b in p.blocks for d in b.drives)
     shown = [d for d in p.direct if driven or not is_one(d.input)]
-    lines += [f"D_i = {operator(d.operator, _TEXT)}{_on(d)}" for d in shown] or ["D_i = 0"]
+    lines += [f"D_i = {operator(d.operator, _TEXT)}{_on(d)}" for d in shown] or ["D_i = 0"] * bool(
+        p.reads
+    )
     terms = [_read_term(r, several) for r in p.reads]
     terms += [f"D_i {_TEXT.expr(d.input)}" if not is_one(d.input) else "D_i" for d in shown]
     # What multiplies no input is a value of the token.

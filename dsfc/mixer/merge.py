@@ -155,6 +155,7 @@ def _lay(unit: Found, program: Program) -> None:
     """Lays one text over what its bases gave."""
     by = unit.unit.name.text
     last = unit.unit is program.unit
+    declared: set[str] = set()
     for item in unit.unit.items:
         match item:
             case ast.Dims():
@@ -165,7 +166,9 @@ def _lay(unit: Found, program: Program) -> None:
                 program.claims.append(item)
             case ast.Decl():
                 for name in item.names:
-                    _declare(program, Declared(name, item), by)
+                    if name.text not in declared:  # of two in one text, a mistake, the first counts
+                        _declare(program, Declared(name, item), by)
+                declared.update(name.text for name in item.names)
             case ast.Const() | ast.FunDef() | ast.Def() | ast.Flow():
                 _define(program, item, by)
         if last:

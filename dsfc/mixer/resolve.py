@@ -286,8 +286,8 @@ class _Resolver:
             return None
         return value
 
-    def _complex(self, span: Span, what: str) -> None:
-        problem = f"{what} is complex where a real value is needed; take `Re(…)`"
+    def _complex(self, span: Span, what: str, repair: str = "take `Re(…)`") -> None:
+        problem = f"{what} is complex where a real value is needed; {repair}"
         self._reporter.add(ComplexValue(span, problem=problem))
 
     def _checked_state(self, name: str, value: Expr, span: Span) -> Expr | None:
@@ -300,7 +300,9 @@ class _Resolver:
             self._reporter.add(ShapeState(span, state=name, got=got, has=has, instead=way))
             return None
         if value.field > state.field:
-            self._complex(span, f"the update of `{name}`")
+            whole = f"declare `state {name} : {product_of(state.axes)} complex`"
+            whole = whole if state.axes else f"declare `state {name} complex`"
+            self._complex(span, f"the update of `{name}`", whole)
             return None
         if name == OUTPUT and state.field is Field.COMPLEX:
             self._complex(span, "the output `y`")

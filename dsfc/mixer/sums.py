@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WINDOW = (
     "a sum over a window of tokens; sum over all of them, `sum[j ≤ i](m(i - j) * …)` with "
-    "`m(l) = max(min(w - l, 1), 0)` for a window of w"
+    "`m(l) = max(min(w - l, 1), 0)` for a window of w, or filter by weights: `fir[w](ones[w], v)`"
 )
 
 

@@ -30,6 +30,8 @@ _TRANSPOSED = "axes have names, so nothing is transposed: write `q · k` or `k �
 _BARE = "functions stand alone: write `exp(x)`, not `torch.exp(x)`"
 _DRAWN = "a first value is a number, `= 0`, or a draw, `~ normal(0, 0.02)`"
 _WINDOW = "a sum over the tokens so far is `sum[j ≤ i](x[j])`"
+_LENGTH = "`l2norm[n](x)` is x over its length, and the length is `sqrt(sum[n](x^2))`"
+_COUNTED = "0, 1, 2, … along an axis is `iota[n]`"
 _NORMS = "there are `rmsnorm[n](x)` and `l2norm[n](x)`"
 _NO_MATRIX = "a diagonal matrix is an elementwise product, `a * S[i-1]`"
 _PARTS = "values are not joined; write a map of each, `W u + V x`"
@@ -48,6 +50,8 @@ _MEANT = {
     **dict.fromkeys(("zeros", "zeros_like", "ones_like", "full", "empty"), _DRAWN),
     **dict.fromkeys(("cumsum", "scan", "accumulate"), _WINDOW),
     **dict.fromkeys(("layernorm", "layer_norm", "LayerNorm", "groupnorm", "group_norm"), _NORMS),
+    **dict.fromkeys(("norm", "length"), _LENGTH),
+    **dict.fromkeys(("arange", "linspace", "range", "indices"), _COUNTED),
     **dict.fromkeys(("diag", "diagonal", "I", "eye", "Id"), _NO_MATRIX),
     **dict.fromkeys(("cat", "concat", "concatenate", "stack"), _PARTS),
     **dict.fromkeys(("Linear", "linear", "Dense"), "a map is declared, `param W : d -> n`"),
@@ -62,6 +66,7 @@ _MEANT = {
     "dropout": "a mixer draws nothing while it runs; apply dropout around the module",
     "e": "the exponential is `exp(x)`",
     "t": "the present token is `i`",
+    "j": "an earlier token has its name inside `sum[j ≤ i](…)` only",
 }
 
 

@@ -148,6 +148,25 @@ MISTAKES: tuple[Mistake, ...] = (
         ),
     ),
     Mistake(
+        "the line above ends with a point, which is a product; a number ends with a digit: `1.0`",
+        ("y = 1.", "param a = 1.", "param a : d = 1.", "param a : d unit = 1.", "const a = 1."),
+        near=r"\d \. \w+",
+        at="=",
+    ),
+    Mistake(
+        "a number ends with a digit; write `1.0`",
+        (
+            "y = 1. * q",
+            "y = q + 1. * v",
+            "y = 1. / q",
+            "y = f(1.)",
+            "y = f(1., q)",
+            "y = q * 1. + v",
+        ),
+        ("mixer a { y = 1. }", "mixer a { param a = 1. }", "mixer a { param a : d = 1. }"),
+        near=r"\d \.",
+    ),
+    Mistake(
         "the arrow belongs to the type of a map; in an expression write `W u`", ("y = q -> v",)
     ),
     # Definitions

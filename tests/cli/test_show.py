@@ -204,3 +204,41 @@ def test_the_overview_says_what_its_signs_mean(run: Callable) -> None:
     assert (
         "divided by their normaliser" in run("show", "normalized_attn", "--gauge", "paper").output
     )
+
+
+def test_an_output_that_is_not_linear_in_a_state_is_shown_as_a_formula(
+    run: Callable, spec: Callable
+) -> None:
+    spec(
+        "mixer m { dims d; input u : d; param a : d unit\n state h : d\n h = a * h[i-1] + u\n"
+        " y = sigmoid(u) * tanh(h) }"
+    )
+    text = run("show", "mine.dsf").output
+    assert "\ninner\n  state h: h_i over d\n" in text and "  inner_i = C_i h_i\n" in text
+    assert "\ny = sigmoid(u) * tanh(h)\n" in text
+    assert "\ny = " not in run("show", "gla").output
+
+
+def test_a_sum_over_pairs_is_shown_as_a_formula(run: Callable, spec: Callable) -> None:
+    spec(
+        "mixer m { dims d; input u : d; param a : d\n"
+        " y = sum[j ≤ i](max(min(4 - (i - j), 1), 0) * a * u[j]) }"
+    )
+    text = run("show", "mine.dsf").output
+    assert "there are no Λ, B, C, D" in text and "\ny = sum[j ≤ i](" in text
+
+
+def test_a_filter_has_no_matrices(run: Callable, spec: Callable) -> None:
+    spec("mixer m { dims d, t = 4; input u : d\n y = fir[t](ones[t] / t, u) }")
+    text = run("show", "mine.dsf").output
+    assert "D_i = 0" not in text and "  y_i = fir[t](ones[t] / t, u_i)\n" in text
+
+
+def test_a_backward_state_says_how_it_runs(run: Callable, spec: Callable) -> None:
+    spec(
+        "mixer m { dims d; input u : d; param a : d unit\n state s : d; t : d backward\n"
+        " s = a * s[i-1] + u; t = a * t[i+1] + u; y = s + t }"
+    )
+    text = run("show", "mine.dsf").output
+    assert "  state t: h_i over d, backward: h_i = Λ_i h_{i+1} + B_i u_i\n" in text
+    assert "  state s: h_i over d\n" in text

@@ -188,3 +188,11 @@ def test_mistakes_in_a_base_are_reported_in_its_file(tmp_path: Path, problems: P
     (found,) = problems("mixer m extends near { }", Library(tmp_path))
     assert found.code == "E-SYNTAX"
     assert found.span.source.name.endswith("near.dsf")
+
+
+def test_of_two_declarations_in_one_text_the_first_is_read_on(problems: Problems) -> None:
+    found = problems(
+        "mixer m { dims d; input u : d; param W : d -> d; u : d\n v = W u\n"
+        " y = sum[j < i](v[j]) + u }"
+    )
+    assert [problem.code for problem in found] == ["E-NAME"]  # v is not said to have no time

@@ -14,6 +14,8 @@ from dsfc.syntax.letters import fold
 
 _RESERVED = {TIME: "the time index", FIRST: "the mark of the first token"}
 
+_OF_VALUES = "a function takes values, not tokens: `s(a, b) = a · b`, called as `s(q, k[j])`"
+
 
 def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
     """Reports names that one text introduces twice, and reserved ones.
@@ -101,7 +103,10 @@ def _check_function(item: ast.FunDef, reporter: Reporter) -> None:
         )
     seen: dict[str, ast.Ident] = {}
     for param in item.params:
-        _introduce(param, seen, "already an argument", reporter)
+        if param.text == TIME:
+            reporter.add(NameClash(param.span, name=TIME, role=_RESERVED[TIME], repair=_OF_VALUES))
+        else:
+            _introduce(param, seen, "already an argument", reporter)
 
 
 def _check_state_clashes(
