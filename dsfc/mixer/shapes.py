@@ -234,13 +234,19 @@ def contracted(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
                 left_axes=left.shown,
                 right_axes=right.shown,
                 shared=named(shared) if shared else "none",
-                repair=f"write {products(left, right)}"
+                repair=_number_or_product(left, right)
                 + (_heads_hint(left, right, shared) if len(shared) > 1 else ""),
             )
         )
         return None
     (axis,) = shared
     return Reduce(Reduction.SUM, axis, mul(left.value, right.value))
+
+
+def _number_or_product(left: Operand, right: Operand) -> str:
+    """What to write; the point behind a number may be meant as part of it, as in `1. - a`."""
+    way = f"write {products(left, right)}"
+    return f"{way}, or `{left.text}.0` for the number" if left.text.isdecimal() else way
 
 
 def _heads_hint(left: Operand, right: Operand, shared: frozenset[Axis]) -> str:
