@@ -15,11 +15,6 @@ SUFFIX = ".dsf"
 BLOCKS = "blocks"
 """The folder of shipped specs of whole blocks, beside those of mixers."""
 
-_PYTHON = (
-    "a Python file, and a spec is a .dsf file; `dsfc verify` and `dsfc info` take a module, "
-    "`dsfc lift FILE.py:CLASS` a layer"
-)
-
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -49,8 +44,6 @@ def locate(path: str | os.PathLike[str]) -> Place:
     word = os.fspath(path)
     file = Path(word)
     try:
-        if file.is_file() and file.suffix == ".py":
-            raise file_error(word, _PYTHON)
         if file.is_file():
             return Place(file)
         if _BARE.fullmatch(word):
@@ -61,7 +54,8 @@ def locate(path: str | os.PathLike[str]) -> Place:
         beside = [str(f) for f in file.parent.glob(f"*{SUFFIX}")]
     except (OSError, ValueError):  # a path that the system cannot have; so does reading it
         return Place(file)
-    near = nearest(word, beside) or nearest(file.stem, spec_names())
+    shipped = file.stem if word == f"{file.stem}{SUFFIX}" and file.stem in spec_names() else None
+    near = shipped or nearest(word, beside) or nearest(file.stem, spec_names())
     problem = "no such file, and no shipped spec of that name"
     spec, colon, mixer = word.rpartition(":")
     if colon and mixer.isidentifier() and Path(spec).is_file():

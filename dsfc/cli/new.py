@@ -126,5 +126,7 @@ def _text(name: str, form: str) -> str:
     except DiagnosticError:
         called = None
     if called is None or not re.fullmatch(r"\w+", name):
-        raise click.BadParameter("a name is letters, digits and _, and no word of the language")
+        raise click.BadParameter(
+            "a name is letters, digits and _, a letter first, and no word of the language"
+        )
     return text

@@ -11,6 +11,11 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source
 
+_PYTHON = (
+    "a Python file, and a spec is a .dsf file; `dsfc verify` and `dsfc info` take a module, "
+    "`dsfc lift FILE.py:CLASS` a layer"
+)
+
 
 def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
     """The text of a spec file, line endings untouched; never more than `limits.bytes` are read.
@@ -23,7 +28,8 @@ def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LI
         limits: bounds on the size.
 
     Raises:
-        DiagnosticError: `E-FILE` if it cannot be read or is not UTF-8, `E-LIMIT` if too large.
+        DiagnosticError: `E-FILE` if it cannot be read, is Python or is not UTF-8, `E-LIMIT` if too
+            large.
     """
     called = str(path) if name is None else name
     try:
@@ -32,6 +38,8 @@ def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LI
         raise file_error(called, error) from None
     except ValueError:  # a null character in the path
         raise file_error(called, "no such file") from None
+    if path.suffix == ".py":
+        raise file_error(called, _PYTHON)
     return decoded(data, called, limits)
 
 

@@ -130,3 +130,11 @@ def test_a_form_that_means_something_else_is_a_fault_of_dsfc(
 def test_shipped_specs_are_in_canonical_form(run: Callable, root: Path) -> None:
     result = run("fmt", "--check", root / "specs")
     assert result.exit_code == 0, result.output
+
+
+def test_a_python_file_is_left_alone(run: Callable, folder: Path) -> None:
+    (folder / "mine.py").write_text("y = 1\n", encoding="utf-8")
+    result = run("fmt", "mine.py")
+    assert result.exit_code == 1
+    assert "mine.py: a Python file, and a spec is a .dsf file; `dsfc verify`" in result.output
+    assert (folder / "mine.py").read_text(encoding="utf-8") == "y = 1\n"

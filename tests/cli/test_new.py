@@ -133,7 +133,9 @@ def test_what_exists_is_left_alone(run: Callable, spec: Callable) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "state", "a-b", "1a", "a.b", "a/../b", "a {} mixer b"])
 def test_what_is_no_name_is_refused(run: Callable, folder: Path, name: str) -> None:
     result = run("new", name)
-    assert result.exit_code == 2 and "a name is letters, digits and _" in result.output
+    assert (
+        result.exit_code == 2 and "a name is letters, digits and _, a letter first" in result.output
+    )
     assert list(folder.iterdir()) == []
 
 

@@ -281,6 +281,10 @@ BYTES = (
 CALLS = (
     (["other.dsf"], "E-FILE: other.dsf: no such file, and no shipped spec of that name"),
     (["."], "E-FILE: .: is a directory"),
+    (
+        ["gla.dsf"],
+        "E-FILE: gla.dsf: no such file, and no shipped spec of that name; did you mean `gla`?",
+    ),
     ([__file__], f"E-FILE: {__file__}: a Python file, and a spec is a .dsf file; `dsfc verify`"),
     (
         ["mine.txt"],
