@@ -54,8 +54,9 @@ def locate(path: str | os.PathLike[str]) -> Place:
         beside = [str(f) for f in file.parent.glob(f"*{SUFFIX}")]
     except (OSError, ValueError):  # a path that the system cannot have; so does reading it
         return Place(file)
-    shipped = file.stem if word == f"{file.stem}{SUFFIX}" and file.stem in spec_names() else None
-    near = shipped or nearest(word, beside) or nearest(file.stem, spec_names())
+    near = nearest(word, beside) or nearest(file.stem, spec_names())
+    if word == f"{file.stem}{SUFFIX}" and file.stem in spec_names():
+        near = file.stem
     problem = "no such file, and no shipped spec of that name"
     spec, colon, mixer = word.rpartition(":")
     if colon and mixer.isidentifier() and Path(spec).is_file():

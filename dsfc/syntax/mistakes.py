@@ -292,7 +292,8 @@ MISTAKES: tuple[Mistake, ...] = (
         at="in",
     ),
     Mistake(
-        "a bound is a flag: `param a : d unit` is in (0, 1); the others are `positive`, `nonneg`, `nonzero`",
+        "a bound is a flag: `param a : d unit` is in (0, 1); the others are `positive`, `nonneg`, "
+        "`nonzero`",
         (
             "param a : d in (0, 1)",
             "param W : d -> n in (0, 1)",
