@@ -23,10 +23,14 @@ def list_command(form: str) -> None:
     A line has the name of a spec, its title, its paper, how many numbers its state holds, and which
     backends have kernels for all of it. The names may stand wherever a command takes a SPEC.
     """
-    with bounded("list"):
-        from dsfc.api.shipped import shipped
+    from dsfc.api.locate import spec_names
 
-        specs = shipped()
+    specs = []
+    for name in spec_names():
+        with bounded(f"list {name}"):
+            from dsfc.api.shipped import shipped_line
+
+            specs.append(shipped_line(name))
     if form == "json":
         import json
         from dataclasses import asdict

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
 import dsfc
+from dsfc.api import shipped
 from dsfc.api.locate import block_names, spec_names
-from dsfc.api.shipped import shipped_papers
+from dsfc.api.shipped import Kind, Shipped, shipped_papers
 from dsfc.diagnostics.report import DiagnosticError
 
 
@@ -61,3 +63,19 @@ def test_mixers_and_blocks_are_those_that_compile(run: Callable) -> None:
             assert s["kind"] not in ("mixer", "block"), s
         else:
             assert s["kind"] in ("mixer", "block"), s
+
+
+def test_each_spec_has_a_bound_of_its_own(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine lists them all, since none of them takes long."""
+    began: list[str] = []
+
+    @contextmanager
+    def noted(what: str) -> Iterator[None]:
+        began.append(what)
+        yield
+
+    papers = shipped_papers("s6")
+    monkeypatch.setattr("dsfc.cli.list.bounded", noted)
+    monkeypatch.setattr(shipped, "shipped_line", lambda n: Shipped(n, n, Kind.MIXER, papers=papers))
+    assert run("list").exit_code == 0
+    assert began == [f"list {name}" for name in spec_names()]
