@@ -124,6 +124,7 @@ def show(
 
 def _overview(compilation: Compilation, gauge: str) -> str:
     """What the mixer is in a few lines, then Λ, B, C and D."""
+    from dsfc.matrices.linear import linear_parts
     from dsfc.structure.summary import summary
     from dsfc.system.index_form import definitions
 
@@ -136,9 +137,12 @@ def _overview(compilation: Compilation, gauge: str) -> str:
     equation = "the attention matrix Φ" if attends else _EQUATIONS
     per = f", for each {' and '.join(heads)}" if heads else ""
     scaled = ", with states divided by their normaliser" if gauge == "paper" else ""
+    linear = any(
+        linear_parts(compilation.system, k) for k in range(len(compilation.system.outputs))
+    )
     parts = (
         f"{few}{papers}\n",
-        f"{equation}{per}{scaled}\n",
+        f"{equation}{per}{scaled}\n" if attends or linear else "",
         f"{matrices}\n",
         _rest(compilation) if form == "kronecker" else "",
         definitions(compilation.system),

@@ -117,7 +117,8 @@ class Limit(Diagnostic):
     """The spec is larger than the compiler promises to handle in bounded time and memory.
 
     `dsfc.limits.Limits` lists all bounds, far above what a mixer needs; a caller from Python may
-    pass other ones.
+    pass other ones. *time* is that of the processor. *time by the clock* says that the work waited
+    for most of a minute, as on a machine that is busy with other programs: the spec may be right.
 
     ```dsf wrong
     mixer large {

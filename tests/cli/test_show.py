@@ -226,6 +226,7 @@ def test_a_sum_over_pairs_is_shown_as_a_formula(run: Callable, spec: Callable) -
     )
     text = run("show", "mine.dsf").output
     assert "there are no Λ, B, C, D" in text and "\ny = sum[j ≤ i](" in text
+    assert "h_i = Λ_i h_{i-1}" not in text
 
 
 def test_a_filter_has_no_matrices(run: Callable, spec: Callable) -> None:
