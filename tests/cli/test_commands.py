@@ -271,6 +271,7 @@ def test_a_run_that_takes_too_long_ends_with_a_diagnostic(
     code = (
         "import sys, time, dsfc.limits, dsfc.api.pipeline\n"
         "from dsfc.cli import process, main\n"
+        "dsfc.api.pipeline.load('running.dsf').structure\n"  # what is imported does not count
         "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(seconds=0.5),)\n"
         f"dsfc.api.pipeline.classify = lambda system: {stage}\n"
         "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
