@@ -155,14 +155,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         "a number ends with a digit; write `1.0`",
-        (
-            "y = 1. * q",
-            "y = q + 1. * v",
-            "y = 1. / q",
-            "y = f(1.)",
-            "y = f(1., q)",
-            "y = q * 1. + v",
-        ),
+        ("y = 1. * q", "y = q + 1. * v", "y = 1. / q", "y = f(1.)", "y = f(1., q)", "y = 1. + v"),
         ("mixer a { y = 1. }", "mixer a { param a = 1. }", "mixer a { param a : d = 1. }"),
         near=r"\d \.",
     ),
