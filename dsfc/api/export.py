@@ -90,7 +90,7 @@ def export(
             part.write_bytes(content)
             part.replace(file)
     except OSError as e:
-        raise file_error(file, e.strerror or str(e)) from e
+        raise file_error(file, e) from e
     return Exported(file, traced.inputs, traced.outputs, error)
 
 

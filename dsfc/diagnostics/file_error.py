@@ -20,7 +20,10 @@ def file_error(
         nearest: a file that may have been meant.
     """
     name = os.fspath(path)
-    if isinstance(problem, OSError):
+    folder = os.path.dirname(name)
+    if isinstance(problem, FileNotFoundError) and folder and not os.path.isdir(folder):
+        problem = f"there is no folder {folder}"
+    elif isinstance(problem, OSError):
         problem = (problem.strerror or type(problem).__name__).lower()
     nowhere = Source(name, "").span()
     return DiagnosticError((FileProblem(nowhere, path=name, problem=problem, nearest=nearest),))

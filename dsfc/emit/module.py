@@ -261,7 +261,7 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
         try:
             files.replace(p, texts[p].encode())
         except OSError as e:
-            raise file_error(p, e.strerror or str(e)) from e
+            raise file_error(p, e) from e
     return path in new
 
 
@@ -277,7 +277,7 @@ def _differs(path: Path, data: bytes, force: bool) -> bool:
             return False
         reason = None if force else _kept(path, there)
     except OSError as e:
-        raise file_error(path, e.strerror or str(e)) from e
+        raise file_error(path, e) from e
     if reason is not None:
         raise _overwrite(path, reason)
     return True

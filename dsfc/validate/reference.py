@@ -128,7 +128,7 @@ def without_kernels(module: str) -> Iterator[None]:
     """Makes an import of a module one that finds no package of kernels, even if it came before.
 
     Args:
-        module: its dotted name. The package that it stands in is left alone.
+        module: its dotted name. The package of the module is not hidden.
     """
     away = [name for name in _KERNELS if name != module.partition(".")[0]]
     aside = {name: sys.modules[name] for name in (module, *away) if name in sys.modules}

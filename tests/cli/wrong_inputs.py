@@ -291,7 +291,7 @@ CALLS = (
         "E-FILE: mine.txt: no such file, and no shipped spec of that name; "
         "did you mean `mine.dsf`?",
     ),
-    (["mine.dsf", "-o", "no/such/out.py"], "E-FILE: no/such/out.py: No such file or directory"),
+    (["mine.dsf", "-o", "no/such/out.py"], "E-FILE: no/such/out.py: there is no folder no/such"),
     (
         ["mine.dsf", "-o", "mine.dsf"],
         "E-OUTPUT: mine.dsf: it was not written by dsfc, or has been edited since; "
