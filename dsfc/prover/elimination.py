@@ -9,6 +9,7 @@ multiplied out by the kernel.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,8 +54,9 @@ def eliminated(
     """
     names = tuple(sorted(frozenset[str]().union(*(p.names for p in polynomials))))
     search = _Search(names, constants, nonzero)
-    for cofactors in search.found([search.element(p) for p in polynomials]):
-        yield {k: search.polynomial(c) for k, c in cofactors.items() if c}
+    for shared in (False, True):
+        for cofactors in search.found([search.element(p) for p in polynomials], shared):
+            yield {k: search.polynomial(c) for k, c in cofactors.items() if c}
 
 
 class _Search:
@@ -90,8 +92,16 @@ class _Search:
             out[reduced] = out.get(reduced, Fraction(0)) + sign * int(c)
         return Polynomial(out)
 
-    def found(self, equations: list[tuple[Element, int]]) -> Iterator[Mapping[int, Element]]:
-        """Yields cofactors of what is free of unknowns."""
+    def found(
+        self, equations: list[tuple[Element, int]], shared: bool
+    ) -> Iterator[Mapping[int, Element]]:
+        """Yields cofactors of what is free of unknowns.
+
+        Args:
+            equations: each with the number that it is multiplied by.
+            shared: whether unknowns that one equation alone holds are taken away last, as the
+                equation goes with them, and equations stay that say that one is not 0.
+        """
         left = []
         for k, (p, scale) in enumerate(equations):
             if self.ring.length(p) > LONGEST:
@@ -103,7 +113,7 @@ class _Search:
                 if e.p and not self._held(e.p) and self._is_nonzero(e.p):
                     yield e.cofactors
             left = [e for e in left if self._held(e.p)]
-            chosen = self._pivot(left)
+            chosen = self._pivot(left, shared)
             if chosen is None:
                 return
             g, pivot = chosen
@@ -116,11 +126,20 @@ class _Search:
                     later += [smaller] if smaller is not None else []
                 else:
                     later.append(e)
-            alone = degree == 1 or not any(self._degree(e.p, g) for e in later)
-            left = later if alone else [*later, pivot]
+            solved = degree == 1 or not any(self._degree(e.p, g) for e in later)
+            # That what it gives the unknown is not 0 is something that it still says.
+            says = (
+                shared
+                and any(self._degree(e.p, g) for e in rest)
+                and self._is_nonzero(self._unknown(g))
+            )
+            left = [*later, pivot] if says or not solved else later
 
     def _number(self, value: int) -> Element:
         return self.ring.element({(0,) * len(self.ring.names): value})
+
+    def _unknown(self, g: int) -> Element:
+        return self.ring.element({tuple(int(k == g) for k in range(len(self.ring.names))): 1})
 
     def _held(self, p: Element) -> list[int]:
         """The unknowns of a polynomial."""
@@ -130,10 +149,11 @@ class _Search:
     def _degree(self, p: Element, g: int) -> int:
         return self.ring.degrees(p)[g]
 
-    def _pivot(self, left: list[_Equation]) -> tuple[int, _Equation] | None:
+    def _pivot(self, left: list[_Equation], shared: bool) -> tuple[int, _Equation] | None:
         """An unknown, and the equation that takes it away."""
+        count = Counter(g for e in left for g in self._held(e.p))
         ways = [
-            (self._degree(e.p, g), self.ring.length(e.p), position, g)
+            (shared and count[g] == 1, self._degree(e.p, g), self.ring.length(e.p), position, g)
             for position, e in enumerate(left)
             for g in self._held(e.p)
         ]
