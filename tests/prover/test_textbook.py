@@ -47,6 +47,8 @@ LATER = {
     ("ssd_sixteenth", "ssd_core"),
     ("dlr_log_one", "dlr_one"),
     ("deltanet", "gated_deltanet_closed"),
+    ("deltanet", "gated_deltanet"),
+    ("mlstm", "mlstm_stable"),
     ("gated_delta_any", "general_delta"),
     ("hgrn2_gates", "gla_unit_gates"),
     ("retnet_unit", "gla_full"),
