@@ -44,6 +44,7 @@ def eliminated(
     polynomials: Sequence[Polynomial],
     constants: frozenset[str],
     nonzero: Callable[[Polynomial], bool],
+    shared: bool = False,
 ) -> Iterator[Mapping[int, Polynomial]]:
     """Yields cofactors, by position, of combinations that are free of unknowns and not 0.
 
@@ -51,12 +52,13 @@ def eliminated(
         polynomials: polynomials f_k, without negative exponents.
         constants: generators that are no unknowns.
         nonzero: whether a polynomial is known not to be 0.
+        shared: whether unknowns that one equation alone holds are taken away last, as the equation
+            goes with them, and equations stay that say that an unknown is not 0.
     """
     names = tuple(sorted(frozenset[str]().union(*(p.names for p in polynomials))))
-    search = _Search(names, constants, nonzero)
-    for shared in (False, True):
-        for cofactors in search.found([search.element(p) for p in polynomials], shared):
-            yield {k: search.polynomial(c) for k, c in cofactors.items() if c}
+    search = _Search(names, constants, nonzero, shared)
+    for cofactors in search.found([search.element(p) for p in polynomials]):
+        yield {k: search.polynomial(c) for k, c in cofactors.items() if c}
 
 
 class _Search:
@@ -67,11 +69,12 @@ class _Search:
         names: tuple[str, ...],
         constants: frozenset[str],
         nonzero: Callable[[Polynomial], bool],
+        shared: bool,
     ) -> None:
         self.ring: Ring = ring(names)
         self.unknowns = [k for k, g in enumerate(names) if g not in {*constants, IMAGINARY}]
         self.one = self.ring.element({(0,) * len(names): 1})
-        self._nonzero = nonzero
+        self._nonzero, self._shared = nonzero, shared
         self._known: dict[str, bool] = {}
 
     def element(self, p: Polynomial) -> tuple[Element, int]:
@@ -92,16 +95,8 @@ class _Search:
             out[reduced] = out.get(reduced, Fraction(0)) + sign * int(c)
         return Polynomial(out)
 
-    def found(
-        self, equations: list[tuple[Element, int]], shared: bool
-    ) -> Iterator[Mapping[int, Element]]:
-        """Yields cofactors of what is free of unknowns.
-
-        Args:
-            equations: each with the number that it is multiplied by.
-            shared: whether unknowns that one equation alone holds are taken away last, as the
-                equation goes with them, and equations stay that say that one is not 0.
-        """
+    def found(self, equations: list[tuple[Element, int]]) -> Iterator[Mapping[int, Element]]:
+        """Yields cofactors of what is free of unknowns."""
         left = []
         for k, (p, scale) in enumerate(equations):
             if self.ring.length(p) > LONGEST:
@@ -113,7 +108,7 @@ class _Search:
                 if e.p and not self._held(e.p) and self._is_nonzero(e.p):
                     yield e.cofactors
             left = [e for e in left if self._held(e.p)]
-            chosen = self._pivot(left, shared)
+            chosen = self._pivot(left)
             if chosen is None:
                 return
             g, pivot = chosen
@@ -129,7 +124,7 @@ class _Search:
             solved = degree == 1 or not any(self._degree(e.p, g) for e in later)
             # That what it gives the unknown is not 0 is something that it still says.
             says = (
-                shared
+                self._shared
                 and any(self._degree(e.p, g) for e in rest)
                 and self._is_nonzero(self._unknown(g))
             )
@@ -149,11 +144,17 @@ class _Search:
     def _degree(self, p: Element, g: int) -> int:
         return self.ring.degrees(p)[g]
 
-    def _pivot(self, left: list[_Equation], shared: bool) -> tuple[int, _Equation] | None:
+    def _pivot(self, left: list[_Equation]) -> tuple[int, _Equation] | None:
         """An unknown, and the equation that takes it away."""
         count = Counter(g for e in left for g in self._held(e.p))
         ways = [
-            (shared and count[g] == 1, self._degree(e.p, g), self.ring.length(e.p), position, g)
+            (
+                self._shared and count[g] == 1,
+                self._degree(e.p, g),
+                self.ring.length(e.p),
+                position,
+                g,
+            )
             for position, e in enumerate(left)
             for g in self._held(e.p)
         ]

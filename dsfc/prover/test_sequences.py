@@ -243,7 +243,8 @@ def _shown(
     """A certificate by the sequences of a point, if they give one."""
 
     def ways(ideal: _Ideal) -> Iterator[_Factors]:
-        yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero)
+        for shared in (False, True):
+            yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero, shared)
         yield from _combined(ideal.rows, combinations, ideal.constants, budget)
         # A function of tokens has a value of its own at each: there sums are enough.
         if ideal.responses and claim.locality is None:

@@ -24,15 +24,19 @@ POSITIVE = {X.text, (X + ONE).text}
 
 
 def combined(polynomials: list[Polynomial]) -> list[Polynomial]:
-    """Every sum that the search gives."""
+    """Every sum that the search gives, in both of its orders."""
     constants = frozenset({"e[]"})
+
+    def nonzero(p: Polynomial) -> bool:
+        return not p.names or p.text in POSITIVE or p.names <= constants
+
     out = []
-    for cofactors in eliminated(polynomials, constants, lambda p: not p.names or p.text in POSITIVE
-                                or p.names <= constants):  # fmt: skip
-        total = POLYNOMIAL_ZERO
-        for k, c in cofactors.items():
-            total = total + c * polynomials[k]
-        out.append(total)
+    for shared in (False, True):
+        for cofactors in eliminated(polynomials, constants, nonzero, shared):
+            total = POLYNOMIAL_ZERO
+            for k, c in cofactors.items():
+                total = total + c * polynomials[k]
+            out.append(total)
     return out
 
 
