@@ -243,14 +243,14 @@ def _shown(
     """A certificate by the sequences of a point, if they give one."""
 
     def ways(ideal: _Ideal) -> Iterator[_Factors]:
-        for shared in (False, True):
-            yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero, shared)
+        yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero)
         yield from _combined(ideal.rows, combinations, ideal.constants, budget)
         # A function of tokens has a value of its own at each: there sums are enough.
         if ideal.responses and claim.locality is None:
             short = _short(ideal.nonzero)
             for rows in (ideal.responses, (*ideal.firsts, *ideal.responses)):
                 yield from _combined(rows, eliminated, ideal.constants, short)
+        yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero, True)
 
     key = claim, point, budget.left
     if key in known:
