@@ -13,6 +13,7 @@ import random
 from fractions import Fraction
 
 from dsfc.prover.refute import HEIGHTS, SIMPLER, arrays, drawn
+from dsfc.prover.total import total
 from dsfc.prover.verdict import AtSizes, Proved, ProvedWhereDefined, Unknown
 from dsfc.trusted.balls import NotDefined, Undefined
 from dsfc.trusted.claim import Certificate, Claim, Somewhere, Witness
@@ -44,6 +45,7 @@ def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDe
     claim = certificate.claim
     shown: Somewhere | None = None
     lacking: tuple[Somewhere, bool] | None = None
+    everywhere = all(map(total, (claim.a, claim.b)))
     try:
         for point in _points(claim):
             values = [_value(claim, point, second) for second in (False, True)]
@@ -51,7 +53,7 @@ def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDe
                 shown = point
             if lacking is None and values in ([True, None], [None, True]):
                 lacking = point, values[1] is None
-            if shown is not None and lacking is not None:
+            if shown is not None and (everywhere or lacking is not None):
                 break
     except (Obstacle, ValueError) as e:
         return dataclasses.replace(verdict, unseen=str(e))

@@ -9,6 +9,7 @@ multiplied out by the kernel.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ def eliminated(
     polynomials: Sequence[Polynomial],
     constants: frozenset[str],
     nonzero: Callable[[Polynomial], bool],
+    shared: bool = False,
 ) -> Iterator[Mapping[int, Polynomial]]:
     """Yields cofactors, by position, of combinations that are free of unknowns and not 0.
 
@@ -50,9 +52,11 @@ def eliminated(
         polynomials: polynomials f_k, without negative exponents.
         constants: generators that are no unknowns.
         nonzero: whether a polynomial is known not to be 0.
+        shared: whether unknowns that one equation alone holds are taken away last, as the equation
+            goes with them, and equations stay that say that an unknown is not 0.
     """
     names = tuple(sorted(frozenset[str]().union(*(p.names for p in polynomials))))
-    search = _Search(names, constants, nonzero)
+    search = _Search(names, constants, nonzero, shared)
     for cofactors in search.found([search.element(p) for p in polynomials]):
         yield {k: search.polynomial(c) for k, c in cofactors.items() if c}
 
@@ -65,11 +69,12 @@ class _Search:
         names: tuple[str, ...],
         constants: frozenset[str],
         nonzero: Callable[[Polynomial], bool],
+        shared: bool,
     ) -> None:
         self.ring: Ring = ring(names)
         self.unknowns = [k for k, g in enumerate(names) if g not in {*constants, IMAGINARY}]
         self.one = self.ring.element({(0,) * len(names): 1})
-        self._nonzero = nonzero
+        self._nonzero, self._shared = nonzero, shared
         self._known: dict[str, bool] = {}
 
     def element(self, p: Polynomial) -> tuple[Element, int]:
@@ -116,11 +121,20 @@ class _Search:
                     later += [smaller] if smaller is not None else []
                 else:
                     later.append(e)
-            alone = degree == 1 or not any(self._degree(e.p, g) for e in later)
-            left = later if alone else [*later, pivot]
+            solved = degree == 1 or not any(self._degree(e.p, g) for e in later)
+            # That what it gives the unknown is not 0 is something that it still says.
+            says = (
+                self._shared
+                and any(self._degree(e.p, g) for e in rest)
+                and self._is_nonzero(self._unknown(g))
+            )
+            left = [*later, pivot] if says or not solved else later
 
     def _number(self, value: int) -> Element:
         return self.ring.element({(0,) * len(self.ring.names): value})
+
+    def _unknown(self, g: int) -> Element:
+        return self.ring.element({tuple(int(k == g) for k in range(len(self.ring.names))): 1})
 
     def _held(self, p: Element) -> list[int]:
         """The unknowns of a polynomial."""
@@ -132,8 +146,15 @@ class _Search:
 
     def _pivot(self, left: list[_Equation]) -> tuple[int, _Equation] | None:
         """An unknown, and the equation that takes it away."""
+        count = Counter(g for e in left for g in self._held(e.p))
         ways = [
-            (self._degree(e.p, g), self.ring.length(e.p), position, g)
+            (
+                self._shared and count[g] == 1,
+                self._degree(e.p, g),
+                self.ring.length(e.p),
+                position,
+                g,
+            )
             for position, e in enumerate(left)
             for g in self._held(e.p)
         ]

@@ -206,36 +206,52 @@ def _in_general(
         return verdict
     if isinstance(verdict, AtSizes) and tell is not unheard:  # points take long to execute
         tell(where_defined(verdict), "sizes beyond these")
+    at, values = declared(a, b, fixed_sizes), verdict
+    if isinstance(verdict, AtSizes):  # then a proof at the declared sizes takes less than points
+        early = _refute(claim, QUICK, at)
+        if isinstance(early, Refuted):
+            return early
+        values = _prove_at_sizes(start, False, fixed_sizes, verdict)
+        at = () if isinstance(values, AtSizes) else at
     begins("longer sequences and larger sizes")
-    late = _refute_further(claim, fixed_sizes, verdict)
+    late = _refute_further(claim, fixed_sizes, verdict, at)
     if isinstance(late, Refuted):
         return late
-    witness, reasons = f"a witness: {late}", list[str]()
-    for entries in (False, True):
-        if entries:
-            begins("a proof over the entries of matrices")
-        other = _prove(start, entries=True) if entries else verdict
-        if isinstance(other, Proved):
-            return other
-        sized = _prove_at_sizes(start, entries, fixed_sizes, other)
-        if isinstance(sized, AtSizes):
-            return sized
-        reasons.append(sized)
-    values, written_out = reasons
+    if isinstance(verdict, str):
+        values = _prove_at_sizes(start, False, fixed_sizes, verdict)
+    if isinstance(values, AtSizes):
+        return values
+    begins("a proof over the entries of matrices")
+    other = _prove(start, entries=True)
+    if isinstance(other, Proved):
+        return other
+    written_out = _prove_at_sizes(start, True, fixed_sizes, other)
+    if isinstance(written_out, AtSizes):
+        return written_out
     tried = (
         f"a linear invariant over the values of linear maps: {values}",
-        witness,
+        f"a witness: {late}",
         f"a linear invariant over entries of the matrices: {written_out}",
     )
     return Unknown(values, tried, "a rule for the obstacle, or a witness by hand")
 
 
 def _refute_further(
-    claim: Claim, fixed_sizes: Mapping[str, int], verdict: AtSizes | str
+    claim: Claim,
+    fixed_sizes: Mapping[str, int],
+    verdict: AtSizes | str,
+    at: tuple[tuple[tuple[str, int], ...], ...],
 ) -> Refuted | str:
-    """A witness at the declared sizes and at larger ones, on more tokens than at first."""
+    """A witness on more tokens than at first.
+
+    Args:
+        claim: an equality.
+        fixed_sizes: sizes that the question is about.
+        verdict: what came out at small sizes.
+        at: the declared sizes, unless there are proofs at them; larger ones are tried too.
+    """
     a, b = claim.a, claim.b
-    at, counts = declared(a, b, fixed_sizes), small_model_bound(claim, False)
+    counts = small_model_bound(claim, False)
     if isinstance(verdict, str):
         least = (
             *(chosen(a, b, k, fixed_sizes) for k in (1, 2)),
@@ -249,6 +265,8 @@ def _refute_further(
             return later
     fixed = [name for name, why in counts.items() if isinstance(why, str)]
     sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, fixed_sizes))))
+    if not sizes:
+        return "there are no larger sizes"
     found_further = _refute(claim, FURTHER, sizes)
     last = 1 + reads_back(claim, sizes)
     if isinstance(found_further, Refuted) or last <= FURTHER.longest:

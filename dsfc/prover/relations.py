@@ -8,16 +8,17 @@ which are compared as they stand. What is found so is a guess; the kernel accept
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
 from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim, Coefficient, Invariant, Relation
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.generator_names import STATE, lags
+from dsfc.trusted.generator_names import CALL, STATE, lags
 from dsfc.trusted.laws import EQUAL, MOVES, SCALES, Law, law
 from dsfc.trusted.polynomial import ONE, ZERO, Polynomial, Quotient, constant, divided, unit
-from dsfc.trusted.statement import both_systems, state
+from dsfc.trusted.statement import Written, both_systems, state
 from dsfc.trusted.symbols import Call, Symbols
 
 CALL_LIMIT = 32
@@ -42,24 +43,57 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
         Obstacle, ValueError, ZeroDivisionError: the claim cannot be written out.
     """
     symbols = Symbols()
-    laws_found: tuple[Law, ...] = ()
+    known: dict[int, _Known] = {}
     while True:
         # What one call gives stands in the arguments of the next.
-        later = both_systems(claim, symbols, entries, None, laws_found)
-        start = both_systems(claim, symbols, entries, 0, laws_found, held=True)
+        given = tuple(
+            known[k].law if k in known else EQUAL for k in range(max(known, default=-1) + 1)
+        )
+        later = both_systems(claim, symbols, entries, None, given)
+        start = both_systems(claim, symbols, entries, 0, given, held=True)
         zero = dict.fromkeys((*start[0].step, *start[1].step), ZERO)
-        count = min(len(w.calls) for w in (*later, *start))
-        for k in range(len(laws_found), count):
+        calls = [(later[0].calls[k], later[1].calls[k]) for k in range(_count((*later, *start)))]
+        changed = [k for k, of in known.items() if k >= len(calls) or of.calls != _text(calls[k])]
+        if changed:  # calls became one, and those that follow have other numbers
+            known = {k: of for k, of in known.items() if k < min(changed)}
+            continue
+        waiting: list[int] = []
+        for k in range(len(calls)):
             if k == CALL_LIMIT:
                 raise Obstacle(f"more than {CALL_LIMIT} functions of states are called")
+            if k in known or _reads(calls[k], waiting):
+                waiting += [k] * (k not in known)
+                continue
             steady, first = (_paired(a.calls[k], b.calls[k]) for a, b in (later, start))
             first = [(a.substituted(zero), b.substituted(zero)) for a, b in first]
-            laws_found = (*laws_found, _law(symbols, later[0].calls[k].head, steady, first))
-            if not laws_found[-1].trivial:
-                break  # all is written out anew, with what this one gives
-        else:
+            known[k] = _Known(_law(symbols, calls[k][0].head, steady, first), _text(calls[k]))
+            waiting += [k] * (not known[k].law.trivial)
+        if known.keys() >= set(range(len(calls))):
             break
-    return () if all(one.trivial for one in laws_found) else laws_found
+    out = tuple(known[k].law for k in range(len(calls)))
+    return () if all(one.trivial for one in out) else out
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The law of a call, and the text of the call of which it was found."""
+
+    law: Law
+    calls: tuple[str, ...]
+
+
+def _count(systems: tuple[Written, ...]) -> int:
+    return min(len(w.calls) for w in systems)
+
+
+def _text(calls: tuple[Call, Call]) -> tuple[str, ...]:
+    return tuple(q.text for call in calls for q in call.args)
+
+
+def _reads(calls: tuple[Call, Call], others: list[int]) -> bool:
+    """Whether values of other calls, by number, stand in arguments."""
+    names = {name for call in calls for q in call.args for name in q.names}
+    return any(f"{CALL}{k}," in name for k in others for name in names)
 
 
 def relation(law: Law) -> Relation:

@@ -250,6 +250,7 @@ def _shown(
             short = _short(ideal.nonzero)
             for rows in (ideal.responses, (*ideal.firsts, *ideal.responses)):
                 yield from _combined(rows, eliminated, ideal.constants, short)
+        yield from _combined(ideal.rows, eliminated, ideal.constants, ideal.nonzero, True)
 
     key = claim, point, budget.left
     if key in known:

@@ -184,22 +184,13 @@ class Execution(Entries[Complex]):
 
     def along(self, e: Prim, vector: tuple[Complex, ...], at: int) -> Complex:
         """Returns one entry of a norm or of softmax."""
-        values = [_only(v) for v in vector]
-        if e.name == "softmax":
-            top = values[0]
-            parts = [balls.exp(v - top) for v in values]
-            below = real(0)
-            for part in parts:
-                below = below + part
-            return Complex(parts[at] / below, real(0))
-        if e.name not in ("l2norm", "rmsnorm"):
-            raise Obstacle(f"`{e.name}` has no proven bounds")
-        square = real(0)
-        for v in values:
-            square = square + balls.absolute(v) * balls.absolute(v)
-        size = balls.maximum(balls.sqrt(square), real(Fraction(1e-12)))
-        scale = balls.sqrt(real(len(values))) if e.name == "rmsnorm" else real(1)
-        return Complex(scale * values[at] / size, real(0))
+        if e.name != "softmax":
+            return norm(e.name, vector, at)
+        parts = [balls.exp(_only(v) - _only(vector[0])) for v in vector]
+        below = real(0)
+        for part in parts:
+            below = below + part
+        return Complex(parts[at] / below, real(0))
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -246,6 +237,19 @@ def _only(value: Complex) -> Real:
     if not value.is_real:
         raise Obstacle("a function of real numbers is applied to a complex one")
     return value.re
+
+
+def norm(name: str, vector: tuple[Complex, ...], at: int) -> Complex:
+    """Returns one entry of `l2norm` or `rmsnorm`."""
+    if name not in ("l2norm", "rmsnorm"):
+        raise Obstacle(f"`{name}` has no proven bounds")
+    values = [_only(v) for v in vector]
+    square = real(0)
+    for v in values:
+        square = square + balls.absolute(v) * balls.absolute(v)
+    size = balls.maximum(balls.sqrt(square), real(Fraction(1e-12)))
+    scale = balls.sqrt(real(len(values))) if name == "rmsnorm" else real(1)
+    return Complex(scale * values[at] / size, real(0))
 
 
 def exponential(x: Complex) -> Complex:

@@ -84,13 +84,11 @@ class OneTokenSemantics(Entries[Quotient]):
         self.symbols = symbols
         self.written_out = entries
         self.token = token
-        self.held = held
-        self.given = values
+        self.held, self.given = held, values
         self._expanded = expanded | {name.partition("[")[0] for name in values}
         self.second, self.defined, self._updating = second, defined, False
         self.literals = literals(claim, second)
-        self.lag = 0
-        self._adding = has_exponentials(self.system)
+        self.lag, self._adding = 0, has_exponentials(self.system)
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
         self.positive, self.units, self.nonneg = positive(claim), units(claim), nonneg(claim)
@@ -458,9 +456,9 @@ class OneTokenSemantics(Entries[Quotient]):
             case Sum(args):
                 return total(self.read(a, at) for a in args)
             case Ratio(num, den):
-                below = self._guarded(r, self.read(den, at), at)
+                below, sign = self._guarded(r, self.read(den, at), at)
                 if self.defined is not None and self.second:
-                    self.symbols.divisors.append(below)
+                    self.symbols.divisors.append(sign)
                 return self.read(num, at) / below
             case Cast(part, arg):
                 name = "re" if part is ComplexPart.RE else "im"
@@ -481,14 +479,16 @@ class OneTokenSemantics(Entries[Quotient]):
                 return self.symbols.along(name, tuple(vector), at[axis], axis.name)
         raise ValueError("a read-out is malformed")
 
-    def _guarded(self, r: Ratio, den: Quotient, at: Index) -> Quotient:
+    def _guarded(self, r: Ratio, den: Quotient, at: Index) -> tuple[Quotient, Quotient]:
+        """What a ratio divides by; it is positive where the second value is."""
         if r.guard.kind is GuardKind.NONE or r.guard.constant is None:
-            return den
+            return den, den
         constant = self.value(r.guard.constant, at)
         if r.guard.kind is GuardKind.ADD:
-            return den + constant
-        size = self.symbols.primitive("abs", (den,), Field.REAL)
-        return self.symbols.primitive("max", (size, constant), Field.REAL)
+            return den + constant, den + constant
+        of = self.symbols.primitive
+        larger = of("max", (of("abs", (den,), Field.REAL), constant), Field.REAL)
+        return larger, constant if self.symbols.positive(constant) else larger
 
 
 def _whole(exponent: Expr) -> bool:

@@ -484,6 +484,8 @@ class Symbols:
             for part in parts:
                 below = below + part
             return parts[at] / below
+        if not any(vector):
+            return ZERO
         if not all(self.is_real(q) for q in vector):
             raise Obstacle(f"`{name}` is applied to complex values")
         # Two axes of one size here may have different ones elsewhere: they are in the name. What

@@ -18,7 +18,7 @@ from dsfc.prover.condition_rules import layers
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import as_json, report
 from dsfc.prover.subsumes import kinds, subsumes
-from dsfc.prover.verdict import Conditionally, NotAnInstance, Proved, Refuted, Verdict
+from dsfc.prover.verdict import Conditionally, NotAnInstance, Proved, Refuted, Unknown, Verdict
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Conditional, ConstantSequence, SeparatingSequences
 from dsfc.trusted.rejected import Rejected
@@ -236,3 +236,11 @@ def test_a_ratio_that_stays_the_same_keeps_neither_of_its_parts(system: Callable
     """m and t may both vary where m / t does not: no line says that both stay the same."""
     verdict = asked(system, "gated", "other_gates")
     assert "and t is the same" not in report(verdict, "a", "b")
+
+
+def test_softmax_attention_is_no_dual_and_the_dual_is_not_proved_to_be_softmax_attention() -> None:
+    """A layer of one is apart from one of the other; scores e^{q k} have no finite state."""
+    softmax, dual = (dsfc.load(name).system for name in ("softmax", "ssd"))
+    assert isinstance(equivalent(softmax, dual), Refuted)
+    assert isinstance(subsumes(softmax, dual), NotAnInstance)
+    assert isinstance(subsumes(dual, softmax), NotAnInstance | Unknown)

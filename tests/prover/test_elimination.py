@@ -24,15 +24,19 @@ POSITIVE = {X.text, (X + ONE).text}
 
 
 def combined(polynomials: list[Polynomial]) -> list[Polynomial]:
-    """Every sum that the search gives."""
+    """Every sum that the search gives, in both of its orders."""
     constants = frozenset({"e[]"})
+
+    def nonzero(p: Polynomial) -> bool:
+        return not p.names or p.text in POSITIVE or p.names <= constants
+
     out = []
-    for cofactors in eliminated(polynomials, constants, lambda p: not p.names or p.text in POSITIVE
-                                or p.names <= constants):  # fmt: skip
-        total = POLYNOMIAL_ZERO
-        for k, c in cofactors.items():
-            total = total + c * polynomials[k]
-        out.append(total)
+    for shared in (False, True):
+        for cofactors in eliminated(polynomials, constants, nonzero, shared):
+            total = POLYNOMIAL_ZERO
+            for k, c in cofactors.items():
+                total = total + c * polynomials[k]
+            out.append(total)
     return out
 
 
@@ -43,6 +47,10 @@ CONTRADICTIONS = [
     [X + -ONE + -Y, X * X + -Y, Y + -number(3)],
     [Y * Z + -ONE, Z * Z + -ONE, Y * Y + -number(4)],
     [Y + -I, Y * Y + -ONE],
+    # What gives x a value says too that this is not 0.
+    [E * X + Y * Y + -ONE, number(2) * E * X + Y * Y + -ONE],
+    # Only the first holds z, and says nothing of the others once z is taken away by it.
+    [Z + E * X + Y * Y + -ONE, E * X + Y * Y + -ONE, number(2) * E * X + Y * Y + -ONE],
 ]
 SOLVABLE = [
     [X * Y + -ONE, X * X * Y + -number(2)],
@@ -50,6 +58,7 @@ SOLVABLE = [
     [Y + -Z, Z + -Y],
     [Y * Z, Y * Y],
     [Y + -I, Y * Y + ONE],
+    [E * Z + Y * Y + -ONE, number(2) * E * Z + Y * Y + -ONE],
 ]
 
 

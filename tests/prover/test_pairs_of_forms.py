@@ -123,6 +123,19 @@ PAIRS = [
     Pair(a_(""), "max(a * u, 0)", "a * relu(u)", APART),
     Pair("", "elu(u)", "max(u, 0) + exp(min(u, 0)) - 1", SAME, Unknown),
     Pair("", "elu(u)", "max(u, 0) + exp(u) - 1", APART),
+    Pair("", "elu(u)", "exp(u) - 1", APART),
+    Pair(a_("positive"), "elu(a) * u", "a * u", SAME, Unknown),
+    Pair(a_("positive"), "elu(-a) * u", "-a * u", APART),
+    # Signs that ranges know.
+    Pair(a_("positive"), "(relu(-a) + relu(a)) * u", "a * u", SAME),
+    Pair(a_(""), "(relu(-a) + relu(a)) * u", "a * u", APART),
+    Pair(a_("unit"), "max(a, 2) * u", "2 * u", SAME),
+    Pair(a_("unit"), "max(a, 1/2) * u", "a * u", APART),
+    Pair("", "max(sigmoid(u), 1) * u", "u", SAME),
+    Pair("", "max(sigmoid(u), 1/2) * u", "u", APART),
+    Pair("", "sign(exp(u)) * u", "u", SAME),
+    Pair("", "sign(exp(u) - 1) * u", "u", APART),
+    Pair("", "abs(-exp(u))", "exp(u)", SAME),
     Pair(a_(""), "log(a^2) * u", "2 * log(abs(a)) * u", SAME),
     Pair(a_(""), "log(a^2) * u", "2 * log(a) * u", BOTH, Unknown),
     Pair(ab("positive"), "log(a * b) * u", "(log(a) + log(b)) * u", SAME),
@@ -140,6 +153,7 @@ PAIRS = [
     # Sums over all tokens.
     Pair(QKV, f"{BACK} - sum[j < i](q * k[j] * v[j])", "q * k * v", SAME),
     Pair(QKV, f"{BACK} + {AHEAD}", f"sum[j < i](q * k[j] * v[j]) + {AHEAD}", APART),
+    Pair(QKV, f"{BACK} + {AHEAD}", f"{AHEAD} + {BACK}", SAME, Unknown),
     # Scans in log space.
     Pair("input g, v", PLAIN, f"{F}sum[j ≤ i](exp(c - c[j]) * v[j])", SAME),
     Pair("input g, v", PLAIN, f"{F}sum[j ≤ i](exp(c - c[j] + g[j]) * v[j])", APART),
@@ -154,6 +168,9 @@ PAIRS = [
          Unknown),
     Pair("input x : n", "x / sqrt(sum[n](x * x) + 1e-6) * u", "x * (sum[n](x^2) + 1e-6)^(-1/2) * u",
          SAME),
+    Pair("input x : n", "l2norm[n](x) * u", "x / sqrt(sum[n](x * x) + 1e-6) * u", APART),
+    Pair("input x : n", "l2norm[n](2 * x) * u", "l2norm[n](x) * u", APART, Unknown),
+    Pair("input x : n", "rmsnorm[n](x) * u", "sqrt(n) * l2norm[n](x) * u", SAME, Unknown),
     # What differs at the longest window.
     Pair("", "u[i-7]", "u[i-6]", APART),
     Pair("", "r = u[i-4]\n  y = r[i-4]", "u[i-8]", SAME),

@@ -11,6 +11,7 @@ from dsfc.prover.sizes import chosen
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.laws import Law
+from dsfc.trusted.statement import both_systems
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +62,26 @@ def test_a_norm_that_is_bounded_from_below_removes_no_factor(found: Callable) ->
     """T31 is one of the root mean square; `rmsnorm` divides by no less than 1e-12."""
     with pytest.raises(Obstacle, match="`rmsnorm` bounds its norm"):
         found("bounded_plain", "bounded_exp")
+
+
+def test_laws_of_calls_that_read_no_other_are_found_at_once(
+    monkeypatch: pytest.MonkeyPatch, system: Callable
+) -> None:
+    """|x| and a maximum of it for each head: |x| of all heads, then the maxima."""
+    written: list[int] = []
+
+    def counted(
+        claim: Claim, symbols: object, entries: bool, *rest: object, **more: object
+    ) -> object:
+        written.append(1)
+        return both_systems(claim, symbols, entries, *rest, **more)
+
+    monkeypatch.setattr("dsfc.prover.relations.both_systems", counted)
+    systems = system("laws", "guarded"), system("laws", "guarded_stabilised")
+    counts = []
+    for size in (1, 2):
+        written.clear()
+        found = laws(Claim(*systems, (), chosen(*systems, size)), False)
+        counts.append((len(written), len(found)))
+    (once, few), (again, many) = counts
+    assert again == once == 4 and many > few == 2

@@ -47,6 +47,8 @@ LATER = {
     ("ssd_sixteenth", "ssd_core"),
     ("dlr_log_one", "dlr_one"),
     ("deltanet", "gated_deltanet_closed"),
+    ("deltanet", "gated_deltanet"),
+    ("mlstm", "mlstm_stable"),
     ("gated_delta_any", "general_delta"),
     ("hgrn2_gates", "gla_unit_gates"),
     ("retnet_unit", "gla_full"),
@@ -248,3 +250,37 @@ def test_no_value_divides_by_0_inside_a_function(first: str, second: str) -> Non
     text = "mixer {} {{ dims d\n input u : d\n {}\n}}\n"
     a, b = systems(text.format("first", first) + text.format("second", second))
     assert not isinstance(subsumes(a, b, (), True), Instance)
+
+
+GUARDED = """
+mixer first {{ dims d
+  input u : d
+  param g : d {}
+  state S, z : d
+  S = S[i-1] + u
+  z = z[i-1] - u
+  y = S / max(abs(z), {})
+}}
+mixer second extends first {{
+  param c : d
+  y = c * S / max(abs(z), {})
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "ours", "theirs", "shown"),
+    [
+        ("", "1", "1", True),
+        ("positive", "g", "g", True),
+        ("nonneg", "g", "g", False),
+        ("", "0", "0", False),
+        ("", "1", "2", False),
+    ],
+)
+def test_a_ratio_guarded_by_what_is_positive_has_a_value(
+    declared: str, ours: str, theirs: str, shown: bool
+) -> None:
+    """c = 1; where the guard may be 0 so may what is divided by, and 2 is no guard of 1."""
+    found = subsumes(*systems(GUARDED.format(declared, ours, theirs)), conditions=True)
+    assert isinstance(found, Instance) == shown, found

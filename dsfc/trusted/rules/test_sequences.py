@@ -30,6 +30,7 @@ all of their past, so there it is said of functions of the whole history.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
@@ -42,7 +43,7 @@ from dsfc.trusted.balls import Complex, NotDefined, log, real
 from dsfc.trusted.claim import Claim, Number, OutputDifference, SeparatingSequences
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.conditions import read
-from dsfc.trusted.definition import Execution, exponential
+from dsfc.trusted.definition import Execution, exponential, norm
 from dsfc.trusted.elementary import IMAGINARY_UNIT
 from dsfc.trusted.entries import Index, Obstacle
 from dsfc.trusted.legal import facts
@@ -65,6 +66,9 @@ from dsfc.trusted.witness import arrays, check_token, constants_of, place_of
 
 SEQUENCE_LIMIT, LENGTH_LIMIT = 64, 8
 """Sequences of one certificate, and tokens of one of them."""
+
+NORM = re.compile(r"(l2norm|rmsnorm)\.\w+\[(\d+)\]")
+"""An entry of a norm along an axis, as generators are named."""
 
 COMPLEX_ZERO = Complex(real(0), real(0))
 POSITIVE = (Constraint.POSITIVE, Constraint.UNIT)
@@ -261,11 +265,12 @@ class Equations:
     def constant(self, g: str) -> bool:
         """Returns whether a generator is a number: a symbol with bounds, or a function of numbers.
 
-        Real exponentials and logarithms are, and the exponentials of imaginary numbers.
+        Real exponentials, logarithms and norms are, and the exponentials of imaginary numbers.
         """
         head, args = self.symbols.defined.get(g, ("", ()))
-        function = head in ("exp", "log") and all(map(self.constant, args[0].names))
-        return function or g in self.bounds or g == IMAGINARY
+        function = head in ("exp", "log") or NORM.fullmatch(head) is not None
+        inside = frozenset[str]().union(*(a.names for a in args))
+        return (function and all(map(self.constant, inside))) or g in self.bounds or g == IMAGINARY
 
     def bound(self, q: Quotient) -> Complex:
         """Returns where a number lies.
@@ -338,15 +343,18 @@ class Equations:
         if g == IMAGINARY:
             return Complex(real(0), real(1))
         head, args = self.symbols.defined.get(g, ("", ()))
-        if head not in ("exp", "log"):
+        along = NORM.fullmatch(head)
+        if head not in ("exp", "log") and along is None:
             raise Obstacle(f"{g} is no number")
         if g not in self._numbers_known:
-            inside = self.bound(args[0])
+            inside, *others = map(self.bound, args)
             if head == "log" and not inside.is_real:
                 raise Obstacle(f"{g} is a logarithm of a complex number")
-            self._numbers_known[g] = (
-                exponential(inside) if head == "exp" else Complex(log(inside.re), real(0))
-            )
+            if along is not None:
+                value = norm(along[1], (inside, *others), int(along[2]))
+            else:
+                value = exponential(inside) if head == "exp" else Complex(log(inside.re), real(0))
+            self._numbers_known[g] = value
         return self._numbers_known[g]
 
 

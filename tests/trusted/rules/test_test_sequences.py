@@ -29,7 +29,7 @@ from dsfc.trusted.balls import Complex, real
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, OutputDifference, SeparatingSequences
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import ONE, POLYNOMIAL_ONE, Quotient, generator
+from dsfc.trusted.polynomial import ONE, POLYNOMIAL_ONE, Quotient, constant, generator
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.test_sequences import (
     LENGTH_LIMIT,
@@ -155,6 +155,31 @@ def test_an_output_that_is_not_rational_is_a_function_of_numbers_or_a_symbol() -
         constants = {g for g in e.names if g != "w[]"}
         assert len(constants) == 1 and all(map(equations.constant, constants))
         assert not equations.constant("w[]")
+
+
+def test_an_entry_of_a_norm_of_numbers_is_a_number() -> None:
+    """Of one entry it is 1, which bounds cannot show, and it is apart from 2; of 0 it is 0."""
+    a, b = (_mixer(f"dims n\n input u : n\n {y}") for y in NORMED)
+    equations = Equations(Claim(a, b, (), (("n", 1),), False, case=True), _one_letter(1))
+    e = equations.of(OutputDifference(0, 0, (0,), ONE_TERM))
+    (name,) = (g for g in e.num.names if g.startswith("l2norm"))
+    assert not equations.bounds and equations.constant(name)
+    assert equations.nonzero(generator(name) + -constant(2))
+    assert not equations.nonzero(generator(name) + -constant(1))
+    zero = Equations(equations.claim, _one_letter(0))
+    assert not any(g.startswith("l2norm") for g in zero.of(OutputDifference(0, 0, (0,), ())).names)
+
+
+NORMED = "y = l2norm[n](u * exp(u))", "param w\n y = w * u"
+
+
+def test_a_norm_of_what_is_unknown_is_no_number() -> None:
+    a, b = (
+        _mixer(f"dims n\n input u : n\n {y}") for y in ("y = u", "param w\n y = l2norm[n](w * u)")
+    )
+    equations = Equations(Claim(a, b, (), (("n", 1),), False, case=True), _one_letter(1))
+    (name,) = equations.of(OutputDifference(0, 0, (0,), ())).names
+    assert not equations.constant(name) and not equations.nonzero(generator(name))
 
 
 def test_a_parameter_of_the_first_is_no_promise_of_the_second() -> None:
