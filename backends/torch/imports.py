@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from .layout import WIDTH
 
@@ -14,8 +14,15 @@ _NAMES = {
 }
 _STANDARD = ("functools", "math", "threading", "warnings")
 _TORCH = {"torch": "import torch", "F": "import torch.nn.functional as F"}
-_OF_TORCH = ("Tensor", "nn")
-BOUND = frozenset(_STANDARD).union(_TORCH, _OF_TORCH, *_NAMES.values())
+_OF_TORCH = {
+    "torch": ("Tensor", "nn"),
+    "torch.distributed.device_mesh": ("DeviceMesh",),
+    "torch.distributed.tensor": (
+        *("DTensor", "Partial", "Replicate", "Shard", "distribute_module", "distribute_tensor"),
+    ),
+    "torch.distributed.tensor.parallel": ("ColwiseParallel", "ParallelStyle", "RowwiseParallel"),
+}
+BOUND = frozenset(_STANDARD).union(_TORCH, *_OF_TORCH.values(), *_NAMES.values())
 """Every name that an import of a module may bind."""
 
 
@@ -27,14 +34,28 @@ def imports(named: frozenset[str], more: tuple[str, ...]) -> Iterator[str]:
         more: statements that a target needs besides, of the standard library.
     """
     standard = {f"import {module}" for module in _STANDARD if module in named} | set(more)
-    for module, names in _NAMES.items():
-        used = ", ".join(n for n in names if n in named)
-        standard |= {f"from {module} import {used}"} if used else set()
+    standard |= {*_from(_NAMES, named)}
     yield from sorted(standard, key=lambda line: (line.startswith("from "), line))
     yield ""
     yield from (line for name, line in _TORCH.items() if name in named)
-    used = ", ".join(n for n in _OF_TORCH if n in named)
-    yield f"from torch import {used}"
+    yield from _from(_OF_TORCH, named)
+
+
+def _from(table: Mapping[str, tuple[str, ...]], named: frozenset[str]) -> Iterator[str]:
+    for module, names in table.items():
+        used = [n for n in names if n in named]
+        if used:
+            yield "\n".join(_import(module, used))
+
+
+def _import(module: str, names: Sequence[str], indent: str = "") -> Iterator[str]:
+    line = f"{indent}from {module} import {', '.join(names)}"
+    if len(line) <= WIDTH:
+        yield line
+    else:
+        yield f"{indent}from {module} import ("
+        yield from (f"{indent}    {name}," for name in names)
+        yield f"{indent})"
 
 
 def imports_from_beside(module: str, names: Collection[str]) -> Iterator[str]:
@@ -54,10 +75,4 @@ def imports_from_beside(module: str, names: Collection[str]) -> Iterator[str]:
     for condition, dot in (("if __package__:", "."), ("else:", "")):
         yield condition
         for ordered in (own, exported):
-            line = f"    from {dot}{module} import {', '.join(ordered)}"
-            if len(line) <= WIDTH:
-                yield line
-            else:
-                yield f"    from {dot}{module} import ("
-                yield from (f"        {name}," for name in ordered)
-                yield "    )"
+            yield from _import(f"{dot}{module}", ordered, "    ")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Axis, Rename
+from dsfc.plan.heads import head_axis
 from dsfc.plan.ir import Plan, Pointwise
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
@@ -17,7 +19,7 @@ from .forms.table import FORMS
 from .header import about
 from .layout import WIDTH, literals, paragraph, returned_text, tuple_text, wrapped
 from .modes import modes
-from .parameters import stored_axes
+from .parameters import ParameterText, stored_axes
 from .signature import Signature, layout
 
 
@@ -32,6 +34,7 @@ class LayerText:
         in_place: whether kernels of all scans may write a state where the one before lies.
         at_once: whether one call gives the states after all of its tokens.
         distributed: whether processes may share a sequence.
+        heads: the axis that processes may share out; None where they are not to.
     """
 
     plan: Plan
@@ -40,6 +43,7 @@ class LayerText:
     in_place: bool = False
     at_once: bool = True
     distributed: bool = False
+    heads: Axis | None = None
 
     # --- the class and its constructor -----------------------------------------------------------
 
@@ -129,12 +133,15 @@ class LayerText:
     @property
     def _head_axes(self) -> dict[str, int]:
         """What is stored with an axis of heads, the first that is declared, and where it has it."""
-        heads = next((d.axis for d in self.plan.axes if d.axis.heads), None)
-        tensors = zip(
-            self.signature.parameters, (*self.plan.params, *self.plan.buffers), strict=True
-        )
-        kept = {p.attribute: stored_axes(t) for p, t in tensors}
+        heads = head_axis(self.plan)
+        kept = {p.attribute: axes for p, axes in self._stored}
         return {name: axes.index(heads) for name, axes in kept.items() if heads in axes}
+
+    @property
+    def _stored(self) -> Iterator[tuple[ParameterText, tuple[Axis, ...]]]:
+        """Parameters and buffers, each with the axes that it is stored over."""
+        tensors = (*self.plan.params, *self.plan.buffers)
+        return zip(self.signature.parameters, map(stored_axes, tensors), strict=True)
 
     @property
     def output_shape(self) -> str:
@@ -193,15 +200,27 @@ class LayerText:
     @property
     def mix(self) -> str:
         """Its body."""
+        inputs = zip(self.signature.input_names, (t.axes for t in self.plan.inputs), strict=True)
+        kept = (*self.plan.states, *self.plan.registers)
+        states = ((t.name, k.axes) for t, k in zip(self.signature.states, kept, strict=True))
         arguments = [
-            *self.signature.input_names,
-            *(p.value for p in self.signature.parameters),
-            *(t.name for t in self.signature.states),
+            *(self._own(name, axes, name) for name, axes in inputs),
+            *(
+                p.form.format(self._own(p.stored, axes, f"_local({p.stored})"))
+                for p, axes in self._stored
+            ),
+            *(self._own(name, axes, name) for name, axes in states),
             *(f"{n}=self.{n}" for n in self.given),
             *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
             *(["ranks=ranks"] if self.distributed else []),
         ]
         return wrapped(f"return {self.signature.function}", arguments, "", "        ")
+
+    def _own(self, text: str, axes: tuple[Axis, ...], local: str) -> str:
+        """Text of what a process computes with: of a tensor, or of its share of the heads."""
+        if self.heads is None:
+            return text
+        return local if self.heads in axes else f"_replicated({text}, self._mesh)"
 
     @property
     def bound(self) -> str:

@@ -65,7 +65,7 @@ class ParameterText:
         attribute: identifier of what the module stores.
         shape: text of its shape in the constructor, such as `h, n, d`.
         axes: names of the axes in stored order, for shape comments.
-        value: text of the value from `self`.
+        form: text of the value, from what is stored in its braces.
         init: statements of `reset_parameters`.
         buffer: whether it is fixed.
         note: what the docstring says besides its shape.
@@ -78,13 +78,18 @@ class ParameterText:
     attribute: str
     shape: str
     axes: tuple[str, ...]
-    value: str
+    form: str
     init: tuple[str, ...]
     buffer: bool
     note: str
     complex: bool
     kept: bool
     constrained: bool
+
+    @property
+    def stored(self) -> str:
+        """Text of what is stored."""
+        return f"self.{self.attribute}"
 
 
 def parameters(
@@ -123,13 +128,12 @@ def _parameter(
     sizes = [names(a.copy_of or a.name) for a in axes]
     shape = ", ".join([*sizes, "2"] if storage is PARTS else sizes)
     init = _init(plan, t, names, f"self.{attribute}", axes, storage)
-    value = f"self.{attribute}" if storage is None else storage.value.format(f"self.{attribute}")
     return ParameterText(
         name,
         attribute,
         shape,
         tuple(a.name for a in axes),
-        value,
+        "{}" if storage is None else storage.value,
         tuple(init),
         buffer,
         "" if storage is None else storage.note,

@@ -145,6 +145,7 @@ def render_module(
         _in_place(plan, scans),
         _at_once(plan, scans),
         target.distributed,
+        None if whole is None else whole.heads,
     )
     around = (
         None

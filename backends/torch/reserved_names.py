@@ -12,7 +12,8 @@ _TEXT = frozenset(
     reset_parameters extra_repr i rows past before onward after lag axes name gauge spec mask
     group ranks cu_seqlens lengths counts mix run to_dict from_dict kept cls found TILES SEGMENT
     TRIAL TRUST DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA head_axes
-    output_shape mixer write layout index cat clone repeat nbytes reserve checkpoints every
+    output_shape mixer mixer_weights load_mixer_weights tensor_parallel_plan write layout index cat
+    clone repeat nbytes reserve checkpoints every
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsfc.expr.tree import Axis
+from dsfc.plan.heads import head_axis
 from dsfc.plan.ir import Plan
 from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, layer_name
 
@@ -21,6 +22,7 @@ OWN = frozenset(
 """Names in the constructor of a layer and of its parts, which nothing of a mixer may take."""
 
 _INDENT = " " * 8
+_GATHERED = "output_layouts=Replicate()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +201,42 @@ class WholeLayerText:
     def cut(self) -> list[str]:
         """Items of a dictionary: maps of the layer that heads lie along, and on which axis."""
         maps = {name: m.tensor.axes for name, m in self.maps.items()}
-        along = {name: 0 for name, axes in maps.items() if axes and axes[0].heads}
-        if any(a.heads for a in self._axes):
+        heads = head_axis(self.plan)
+        along = {name: 0 for name, axes in maps.items() if axes and axes[0] == heads}
+        if heads in self._axes:
             along |= {"gate_proj": 0, "out_proj": 1}
         return [f'"{name}": {axis}' for name, axis in along.items()]
+
+    # --- tensor parallelism ----------------------------------------------------------------------
+
+    @property
+    def size_of_heads(self) -> str:
+        """Attribute of the mixer with the number of heads that processes share out."""
+        return self.signature.size(self._heads)
+
+    @property
+    def _heads(self) -> Axis:
+        assert self.whole.heads is not None
+        return self.whole.heads
+
+    @property
+    def styles(self) -> list[str]:
+        """Items of a dictionary: the style of each map to the mixer."""
+        return [
+            f'"{name}": ColwiseParallel({"" if self._heads in m.tensor.axes else _GATHERED})'
+            for name, m in self.maps.items()
+        ]
+
+    @property
+    def joined_by_norm(self) -> bool:
+        """Whether a norm would be over the heads."""
+        return all(a.heads for a in self._axes)
+
+    @property
+    def normed_heads(self) -> int:
+        """The axis of heads in what the norm gets, from the last."""
+        heads = [a for a in self._axes if a.heads]
+        return heads.index(self._heads) - len(self._axes)
 
     @property
     def chunk(self) -> str:

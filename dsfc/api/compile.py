@@ -21,6 +21,7 @@ def compile_spec(
     runtime: str = "inside",
     layer: bool = False,
     context_parallel: bool = False,
+    tensor_parallel: bool = False,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -36,13 +37,17 @@ def compile_spec(
             imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
         layer: whether the module holds a layer of a model around the mixer too.
         context_parallel: whether processes may share a sequence: `forward` takes their group.
+        tensor_parallel: whether processes may share out the heads of the layer.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` is neither, or the backend has no such modules.
+        ValueError: `runtime` is neither, the backend has no such modules, or `tensor_parallel` is
+            asked for without a layer.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend, runtime, layer, context_parallel)
+        module = load(path, mixer, limits).module(
+            backend, runtime, layer, context_parallel, tensor_parallel
+        )
     target = destination(module, out)
     write(module, target, force)
     return target

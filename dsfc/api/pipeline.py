@@ -51,6 +51,7 @@ from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
+from dsfc.plan.heads import independent_heads
 from dsfc.plan.ir import Plan
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
@@ -398,6 +399,7 @@ class Compilation:
         runtime: str = "inside",
         layer: bool = False,
         context_parallel: bool = False,
+        tensor_parallel: bool = False,
     ) -> ModuleText:
         """Returns the text of a module.
 
@@ -406,27 +408,34 @@ class Compilation:
             runtime: where the functions stand that all modules share; one of `RUNTIMES`.
             layer: whether it holds a layer of a model around the mixer, `[B, L, d]` to `[B, L, d]`.
             context_parallel: whether processes may share a sequence: `forward` takes their group.
+            tensor_parallel: whether processes may share out the heads of the layer: it gives a plan
+                for `torch.distributed.tensor.parallel.parallelize_module`.
 
         Raises:
-            DiagnosticError: E-BACKEND, or E-LAYER.
-            ValueError: `runtime` is none of `RUNTIMES`, or the backend has no such modules.
+            DiagnosticError: E-BACKEND, E-LAYER or E-TENSOR-PARALLEL.
+            ValueError: `runtime` is none of `RUNTIMES`, the backend has no such modules, or
+                `tensor_parallel` is asked for without a layer.
         """
+        if tensor_parallel and not layer:
+            raise ValueError("tensor parallelism needs a layer: processes add up its outputs")
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         inside = self.core if layer else self
         fused = inside.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            whole = inside._layer if layer else None
+            whole = inside._layer(tensor_parallel) if layer else None
             papers = self.mixer.papers
             return emit(fused, backend, source, beside, papers, whole, context_parallel)
 
-    @property
-    def _layer(self) -> WholeLayer:
+    def _layer(self, tensor_parallel: bool) -> WholeLayer:
         """The layer around the mixer whose inputs are maps."""
         mixer, maps = self._projected
         own = replace(self, in_layer=False).mixer.inputs[0]
-        return whole_layer(self.plan, own, maps, mixer.layer, self._span)
+        whole = whole_layer(self.plan, own, maps, mixer.layer, self._span)
+        if not tensor_parallel:
+            return whole
+        return replace(whole, heads=independent_heads(self.plan, whole.tensors, self._span))
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.

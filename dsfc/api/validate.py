@@ -148,6 +148,7 @@ def _compared(text: str, said: Origin, known: Compilation | None) -> tuple[bool,
         "beside" if Option.BESIDE in said.options else "inside",
         layer=Option.LAYER in said.options,
         context_parallel=Option.CONTEXT_PARALLEL in said.options,
+        tensor_parallel=Option.TENSOR_PARALLEL in said.options,
     ).text
     if fresh == text:
         return True, f"what dsfc writes for {said.source}, byte for byte"

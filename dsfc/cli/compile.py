@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     help="Let processes share a sequence: each mixes a segment, and states cross between them"
     " (torch backend).",
 )
+@click.option(
+    "--tensor-parallel",
+    is_flag=True,
+    help="Let processes share out the heads of the layer (with --layer).",
+)
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -59,6 +64,7 @@ def compile_command(
     runtime: str,
     layer: bool,
     context_parallel: bool,
+    tensor_parallel: bool,
     force: bool,
     require_parallel: bool,
 ) -> None:
@@ -76,6 +82,8 @@ def compile_command(
     to_stdout = out == "-"
     if context_parallel and backend != "torch":
         raise click.UsageError("--context-parallel goes with --backend torch")
+    if tensor_parallel and not layer:
+        raise click.UsageError("--tensor-parallel goes with --layer")
     if to_stdout and runtime == "beside":
         raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
@@ -92,7 +100,9 @@ def compile_command(
                 compilation = load(spec, chosen)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = compilation.module(backend, runtime, layer, context_parallel)
+                module = compilation.module(
+                    backend, runtime, layer, context_parallel, tensor_parallel
+                )
                 without = notes(coverage(compilation, backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)

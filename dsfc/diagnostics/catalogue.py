@@ -71,6 +71,7 @@ from dsfc.diagnostics.tool_codes import (
     NoLayer,
     NoReport,
     NoStep,
+    NoTensorParallel,
     NotLifted,
     Overwrite,
     RecurrentOnly,
@@ -87,7 +88,8 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeState, WideOutput, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus,
     LagPower, FlowRule, CacheNote, IdleIndex, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen,
     Unsupported, RecurrentOnly, NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer,
-    Conversion, LayoutProblem, CertificateFormat, NotLifted, NoReport, NoLayer, NoExport,
+    Conversion, LayoutProblem, CertificateFormat, NotLifted, NoReport, NoLayer, NoTensorParallel,
+    NoExport,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
@@ -161,6 +163,7 @@ __all__ = [
     "NoOutput",
     "NoReport",
     "NoStep",
+    "NoTensorParallel",
     "NoUpdate",
     "NonlinearState",
     "NotLifted",

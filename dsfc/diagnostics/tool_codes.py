@@ -142,6 +142,38 @@ class NoLayer(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoTensorParallel(Diagnostic):
+    """`--tensor-parallel` was asked for, but processes cannot share out the heads of the mixer.
+
+    Each process has some of the heads, and mixes as if there were no others. So no definition may
+    sum over them, count them or rename them, and the output lies along them. The output map of a
+    layer joins them: a spec needs none of its own. Heads are the axis that is declared as `heads`.
+
+    ```console wrong
+    $ echo "mixer joined { dims d, heads h = 2, n = d / h; input u : d
+      param W_V : d -> h × n; W_O : h × n -> d; state S : h × n
+      S = 1/2 * S[i-1] + W_V u; y = W_O S }" > joined.dsf
+    $ dsfc compile --layer --tensor-parallel joined.dsf
+    ```
+
+    Leave the output map to the layer:
+
+    ```console right
+    $ echo "mixer joined { dims d, heads h = 2, n = d / h; input u : d
+      param W_V : d -> h × n; state S : h × n
+      S = 1/2 * S[i-1] + W_V u; y = S }" > joined.dsf
+    $ dsfc compile --layer --tensor-parallel joined.dsf
+    ```
+    """
+
+    code: ClassVar[str] = "E-TENSOR-PARALLEL"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "the heads of {mixer} cannot be shared out: {problem}"
+    mixer: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem(Diagnostic):
     """A file cannot be read or written.
 

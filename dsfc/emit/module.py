@@ -47,6 +47,7 @@ class Option(StrEnum):
     BESIDE = "runtime beside"
     LAYER = "layer"
     CONTEXT_PARALLEL = "context parallel"
+    TENSOR_PARALLEL = "tensor parallel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ def emit(
         Option.BESIDE: beside,
         Option.LAYER: whole is not None,
         Option.CONTEXT_PARALLEL: context_parallel,
+        Option.TENSOR_PARALLEL: whole is not None and whole.heads is not None,
     }
     text = head(identity, backend, body, [option for option, yes in asked.items() if yes]) + body
     return ModuleText(plan.name, cls, text, identity, namespace, runtime)

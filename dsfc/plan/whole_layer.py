@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dsfc.diagnostics.catalogue import NoLayer
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.declarations import Constraint, MapTensor, Projection, Tensor
+from dsfc.expr.tree import Axis
 from dsfc.layer_parts import LayerParts
 from dsfc.plan.ir import Plan
 from dsfc.source import NOWHERE, Span
@@ -42,11 +43,18 @@ class WholeLayer:
         width: the mixer's axis whose size is the layer's width; None where it has none.
         inputs: of the mixer, in order: those that maps give, and None for the layer's own.
         parts: what stands behind the mixer unless a user says otherwise.
+        heads: the axis that processes may share out; None where they are not to.
     """
 
     width: str | None
     inputs: tuple[Mapped | None, ...]
     parts: LayerParts
+    heads: Axis | None = None
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """The inputs of the mixer that maps give, and None for the layer's own."""
+        return tuple(None if m is None else m.tensor for m in self.inputs)
 
 
 def whole_layer(
