@@ -22,7 +22,8 @@ class Module:
         title: name and title of the mixer.
         dsfc: version that wrote it.
         backend: which backend printed it.
-        options: what it was asked to be besides: `layer`, `context parallel`, `runtime beside`.
+        options: what it was asked to be besides: `layer`, `context parallel`, `tensor parallel`,
+            `runtime beside`.
         source: file name of the spec.
         edited: whether anything below its first lines was changed.
         spec: what it calls its spec: the beginning of the hash of the plan.

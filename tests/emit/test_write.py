@@ -161,10 +161,11 @@ def test_a_module_says_where_it_comes_from() -> None:
 
 
 def test_a_module_says_what_it_was_asked_to_be() -> None:
-    said = ONE.text.replace("backend)", "backend, layer, context parallel)", 1)
+    asked = "layer, context parallel, tensor parallel"
+    said = ONE.text.replace("backend)", f"backend, {asked})", 1)
     found = origin(said.encode())
     assert found is not None
-    assert found.options == {Option.LAYER, Option.CONTEXT_PARALLEL}
+    assert found.options == {Option.LAYER, Option.CONTEXT_PARALLEL, Option.TENSOR_PARALLEL}
     assert origin(said.replace("layer", "of later days").encode()) is None
 
 

@@ -39,7 +39,12 @@ def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -
 @pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize(
     "options",
-    [{"layer": True}, {"context_parallel": True}, {"runtime": "beside"}],
+    [
+        {"layer": True},
+        {"context_parallel": True},
+        {"tensor_parallel": True, "layer": True},
+        {"runtime": "beside"},
+    ],
     ids=lambda options: next(iter(options)),
 )
 def test_verify_knows_what_a_module_was_asked_to_be(

@@ -132,13 +132,13 @@ def main(store: str, rank: str, count: str, cases: str) -> None:
         def make(cls: Any = cls, given: dict[str, Any] = given, kind: Any = kind) -> nn.Module:
             return cls(**given, dtype=kind)
 
-        if make().head_axes and make().mixer.h % int(count):
+        if given.get("h", 2) % int(count):
             uneven_heads_change_nothing(make, mesh)
         else:
             same_layer(make, kind, mesh)
         FAILED[:] = [x if x.startswith("/") else f"{path}: {x}" for x in FAILED]
     distributed.destroy_process_group()
-    sys.exit("\n".join(FAILED))
+    sys.exit("\n".join(FAILED) or 0)
 
 
 if __name__ == "__main__":

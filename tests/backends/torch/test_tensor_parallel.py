@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from own_inputs import OWN_INPUTS
 
 import dsfc
-from dsfc.cli import main as commands
+from dsfc.cli import commands
 from dsfc.diagnostics.report import DiagnosticError
 
 PROCESS = Path(__file__).with_name("tensor_process.py")
@@ -69,7 +69,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         (layer_of("mlstm", tmp_path), {**sizes, "norm": "layer", "gate": "silu"}, "float64"),
         (layer_of("softmax", tmp_path), sizes, "float64"),
         (layer_of("two_axes", tmp_path, TWO_AXES), {"d": 4, "norm": "rms"}, "float64"),
-        (layer_of("retnet", tmp_path), {"d": 6, "h": 3}, "float64"),
+        (layer_of("retnet", tmp_path), {"d": 9, "h": 3}, "float64"),
     ]
     run(2, cases, tmp_path)
 
@@ -99,7 +99,7 @@ def test_four_processes_are_one_in_kernels_too(tmp_path: Path) -> None:
             "`y` takes the sum over h",
         ),
         (
-            "dims d, heads h = 2, n = 2\ninput u : d\nparam W : d -> n; w : h\n"
+            "dims d, heads h = 2, n = d / h\ninput u : d\nparam W : d -> n\n"
             "state S : n\nS = 1/2 * S[i-1] + W u\ny = S",
             "its output has no axis h",
         ),
