@@ -18,7 +18,8 @@ _OF_TORCH = {
     "torch": ("Tensor", "nn"),
     "torch.distributed.device_mesh": ("DeviceMesh",),
     "torch.distributed.tensor": (
-        *("DTensor", "Partial", "Replicate", "Shard", "distribute_module", "distribute_tensor"),
+        *("DTensor", "Partial", "Placement", "Replicate", "Shard"),
+        *("distribute_module", "distribute_tensor"),
     ),
     "torch.distributed.tensor.parallel": ("ColwiseParallel", "ParallelStyle", "RowwiseParallel"),
 }

@@ -201,8 +201,8 @@ class LayerText:
     def mix(self) -> str:
         """Its body."""
         inputs = zip(self.signature.input_names, (t.axes for t in self.plan.inputs), strict=True)
-        kept = (*self.plan.states, *self.plan.registers)
-        states = ((t.name, k.axes) for t, k in zip(self.signature.states, kept, strict=True))
+        over = (*(s.axes for s in self.plan.states), *(r.axes for r in self.plan.registers))
+        states = zip((t.name for t in self.signature.states), over, strict=True)
         arguments = [
             *(self._own(name, axes, name) for name, axes in inputs),
             *(

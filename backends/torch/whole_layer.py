@@ -22,7 +22,6 @@ OWN = frozenset(
 """Names in the constructor of a layer and of its parts, which nothing of a mixer may take."""
 
 _INDENT = " " * 8
-_GATHERED = "output_layouts=Replicate()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +221,10 @@ class WholeLayerText:
     @property
     def styles(self) -> list[str]:
         """Items of a dictionary: the style of each map to the mixer."""
+        along = {name: self._heads in m.tensor.axes for name, m in self.maps.items()}
         return [
-            f'"{name}": ColwiseParallel({"" if self._heads in m.tensor.axes else _GATHERED})'
-            for name, m in self.maps.items()
+            f'"{name}": {"ColwiseParallel()" if cut else "_WholeParallel(Replicate())"}'
+            for name, cut in along.items()
         ]
 
     @property

@@ -100,7 +100,7 @@ def shared_out(shared: nn.Module, whole: nn.Module, count: int) -> None:
         if axis is not None:
             assert p.placements == (Shard(axis),), (name, p.placements)
             assert p.to_local().shape[axis] * count == whole.get_parameter(name).shape[axis]
-        elif name.startswith(("mixer.", "norm.")):
+        else:
             assert p.placements == (Replicate(),), (name, p.placements)
     sizes = {name: x.numel() for name, x in whole.named_parameters()}
     assert sum(sizes[name] for name in whole.head_axes) > sum(sizes.values()) / 2

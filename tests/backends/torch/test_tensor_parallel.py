@@ -64,7 +64,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     """Decays of keys from a low rank, a delta rule, maxima, all pairs, two axes of heads."""
     sizes = {"d": 8, "h": 4}
     cases: list[object] = [
-        (layer_of("gla", tmp_path), {**sizes, "bias": True}, "float64"),
+        (layer_of("gla", tmp_path), {**sizes, "r": 3, "bias": True}, "float64"),
         (layer_of("gated_deltanet", tmp_path), sizes, "float32"),
         (layer_of("mlstm", tmp_path), {**sizes, "norm": "layer", "gate": "silu"}, "float64"),
         (layer_of("softmax", tmp_path), sizes, "float64"),
@@ -77,9 +77,9 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_four_processes_are_one_in_kernels_too(tmp_path: Path) -> None:
     sizes = {"d": 8, "h": 4}
+    given = {"ssd": {**sizes, "n": 3}, "rwkv6": sizes, "rwkv7": sizes, "gateloop": sizes}
     cases: list[object] = [
-        (layer_of(name, tmp_path, backend="c"), sizes, "float64")
-        for name in ("ssd", "rwkv6", "rwkv7", "gateloop")
+        (layer_of(name, tmp_path, backend="c"), known, "float64") for name, known in given.items()
     ]
     run(4, cases, tmp_path)
 
