@@ -201,15 +201,14 @@ class LayerText:
     def mix(self) -> str:
         """Its body."""
         inputs = zip(self.signature.input_names, (t.axes for t in self.plan.inputs), strict=True)
-        over = (*(s.axes for s in self.plan.states), *(r.axes for r in self.plan.registers))
-        states = zip((t.name for t in self.signature.states), over, strict=True)
         arguments = [
             *(self._own(name, axes, name) for name, axes in inputs),
             *(
                 p.form.format(self._own(p.stored, axes, f"_local({p.stored})"))
                 for p, axes in self._stored
             ),
-            *(self._own(name, axes, name) for name, axes in states),
+            # A state that all heads read came of what was replicated: no gradient is summed twice.
+            *(t.name for t in self.signature.states),
             *(f"{n}=self.{n}" for n in self.given),
             *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
             *(["ranks=ranks"] if self.distributed else []),

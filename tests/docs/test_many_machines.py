@@ -26,3 +26,4 @@ def test_the_programs_of_the_page_run_and_the_loop_on_four_processes(
     said = "{} replicas of 2 processes: the gradients are those of one process"
     assert said.format(1) in done.stdout and said.format(2) in done.stdout
     assert "step 1  loss" in done.stdout
+    assert "W_Q: [16, 16], of which [8, 16] are here" in done.stdout

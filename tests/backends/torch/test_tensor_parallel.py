@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import emitted
 import pytest
 from click.testing import CliRunner
 from own_inputs import OWN_INPUTS
@@ -76,12 +77,28 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_four_processes_are_one_in_kernels_too(tmp_path: Path) -> None:
-    sizes = {"d": 8, "h": 4}
-    given = {"ssd": {**sizes, "n": 3}, "rwkv6": sizes, "rwkv7": sizes, "gateloop": sizes}
     cases: list[object] = [
-        (layer_of(name, tmp_path, backend="c"), known, "float64") for name, known in given.items()
+        (layer_of(name, tmp_path, backend="c"), {"d": 8, "h": 4}, "float64")
+        for name in ("ssd", "rwkv6", "rwkv7", "gateloop")
     ]
     run(4, cases, tmp_path)
+
+
+@pytest.mark.full
+def test_every_spec_with_heads_is_shared_out_or_refused(tmp_path: Path) -> None:
+    apart: list[str] = []
+    refused: dict[str, str] = {}
+    for name in emitted.compiled():
+        try:
+            apart.append(layer_of(name, tmp_path))
+        except DiagnosticError as e:
+            refused[name] = e.diagnostics[0].message
+    assert len(apart) > 20
+    joined = {name for name, said in refused.items() if "sums over h by W_O" in said}
+    assert joined == {"lnssm_block", "normalized_attn_multihead"}
+    others = [said for name, said in refused.items() if name not in joined]
+    assert all("no axis is declared as `heads`" in x or "no layer around" in x for x in others)
+    run(2, [(path, {"d": 8, "h": 4}, "float64") for path in apart], tmp_path)
 
 
 @pytest.mark.parametrize(
