@@ -17,6 +17,7 @@ from dsfc.cli import commands
 from dsfc.diagnostics.report import DiagnosticError
 
 PROCESS = Path(__file__).with_name("tensor_process.py")
+ON_MESH = Path(__file__).with_name("tensor_on_mesh.py")
 
 TWO_AXES = """
   dims d, heads a = 2, heads b = 3, n = 3, p = 2
@@ -47,9 +48,9 @@ def layer_of(spec: str, folder: Path, body: str | None = None, backend: str = "t
     return str(dsfc.compile(spec, backend, out=out, layer=True, tensor_parallel=True))
 
 
-def run(count: int, cases: list[object], folder: Path) -> None:
+def run(count: int, cases: list[object], folder: Path, program: Path = PROCESS) -> None:
     """Runs cases in some processes."""
-    command = [sys.executable, "-W", "ignore", str(PROCESS), str(folder / f"store{count}")]
+    command = [sys.executable, "-W", "ignore", str(program), str(folder / f"store{count}")]
     started = [
         subprocess.Popen(
             [*command, str(rank), str(count), json.dumps(cases)], stderr=subprocess.PIPE, text=True
@@ -82,6 +83,13 @@ def test_four_processes_are_one_in_kernels_too(tmp_path: Path) -> None:
         for name in ("ssd", "rwkv6", "rwkv7", "gateloop")
     ]
     run(4, cases, tmp_path)
+
+
+@pytest.mark.full
+def test_fsdp2_and_context_parallelism_take_the_other_dimension_of_a_mesh(tmp_path: Path) -> None:
+    out = tmp_path / "gla.py"
+    dsfc.compile("gla", out=out, layer=True, context_parallel=True, tensor_parallel=True)
+    run(4, [str(out)], tmp_path, ON_MESH)
 
 
 @pytest.mark.full
