@@ -127,7 +127,7 @@ def test_what_exists_is_left_alone(run: Callable, spec: Callable) -> None:
         result = run("new", "fresh", *out)
         assert result.exit_code == 1 and "already exists; not overwritten" in result.output
     assert path.read_text() == "# mine\n"
-    assert "no such file" in run("new", "fresh", "-o", "none/fresh.dsf").output
+    assert "there is no folder none" in run("new", "fresh", "-o", "none/fresh.dsf").output
 
 
 @pytest.mark.parametrize("name", ["", "a b", "state", "a-b", "1a", "a.b", "a/../b", "a {} mixer b"])
