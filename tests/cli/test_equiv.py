@@ -398,7 +398,10 @@ def test_mistakes_in_a_spec_are_diagnostics(run: Callable) -> None:
 @pytest.mark.parametrize("option", ["--certificate", "--replay", "--case-certificate"])
 def test_a_file_that_cannot_be_written_is_said(run: Callable, option: str) -> None:
     result = run("equiv", "linear_attn", "retnet", option, "none/there.txt")
-    assert result.exit_code == 1 and "error[E-FILE]: none/there.txt: there is no folder none" in result.output
+    assert (
+        result.exit_code == 1
+        and "error[E-FILE]: none/there.txt: there is no folder none" in result.output
+    )
 
 
 @pytest.mark.ci
