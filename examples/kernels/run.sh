@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Three mixers of one layer each on SHIFT, CUMSUM and CUMMAX: compiles, shows, verifies, trains, draws.
-# Makes .venv and installs what is missing. `--quick` verifies one and trains a few steps.
+# Makes .venv and installs what is missing. `--quick` verifies less and trains a few steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=examples/kernels

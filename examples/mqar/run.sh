@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a spec to a trained model, in about two minutes: shows, compiles, verifies, compares, trains, draws.
-# Makes .venv and installs what is missing. `--full` trains the whole comparison, `--quick` only a few steps.
+# Makes .venv and installs what is missing. `--full` trains the whole comparison, `--quick` verifies less and trains a few steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=examples/mqar
