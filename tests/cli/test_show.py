@@ -34,7 +34,7 @@ def test_the_letters_of_papers_are_among_all_that_is_shown(run: Callable) -> Non
     rows = dict(line.split() for line in rest.partition("\n\n")[0].splitlines())
     assert told and rows["i"] == "t" and rows["S"] == r"\mathbf{h}" and rows["n"] == "N"
     assert "letters of" not in run("show", "gla").output
-    assert "letters of" not in run("show", "deltanet", "--all").output
+    assert "letters of" not in run("show", "mamba2_pseudo_lti", "--all").output
     mixer = json.loads(run("show", "gla", "--stage", "mixer", "--form", "json").output)["value"]
     assert mixer["papers"][1]["letters"][0] == {"type": "Letter", "name": "i", "latex": "t"}
 

@@ -131,7 +131,7 @@ def test_text_of_a_spec_is_no_markup() -> None:
 
 
 def test_definitions_stand_in_the_letters_of_papers_too() -> None:
-    shown = spec_of(_subject("lru"))
+    shown = spec_of(_subject("mamba2_pseudo_lti"))
     assert "In the letters of" not in shown
     shown = spec_of(_subject("linear_rnn"))
     _, told, rest = shown.partition("<h3>In the letters of Gupta et al. 2022, §2.2, Prop. 1</h3>")
