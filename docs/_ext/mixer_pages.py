@@ -22,7 +22,7 @@ from dsfc.backends.torch.cost import Cost, plan_costs
 from dsfc.api.decide import claims
 from dsfc.api.locate import shipped_names, spec_names
 from dsfc.api.pipeline import Compilation, SpecText, read
-from dsfc.api.shipped import Kind, shipped, shipped_papers
+from dsfc.api.shipped import Kind, shipped_line, shipped_papers
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
 from dsfc.diagnostics.render import render_all
@@ -431,7 +431,7 @@ def _cells(rows: str) -> str:
 
 def table() -> str:
     """Returns the tables of all specs: one per structure class, one of blocks, as Markdown."""
-    kinds = {s.name: s.kind for s in shipped()}
+    kinds = {name: shipped_line(name).kind for name in spec_names()}
     mixers, blocks = (
         [entry(n) for n in spec_names() if kinds[n] is kind] for kind in (Kind.MIXER, Kind.BLOCK)
     )

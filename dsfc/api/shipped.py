@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 
 from dsfc.api.coverage import Call, Runs, on_targets
-from dsfc.api.locate import block_names, spec_names
+from dsfc.api.locate import block_names
 from dsfc.api.pipeline import Compilation, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
@@ -53,11 +53,6 @@ class Shipped:
     state: str = ""
     papers: tuple[Paper, ...] = ()
     kernels: tuple[str, ...] = ()
-
-
-def shipped() -> tuple[Shipped, ...]:
-    """Returns a line of every shipped spec, blocks too, sorted by name."""
-    return tuple(shipped_line(name) for name in spec_names())
 
 
 def shipped_line(name: str) -> Shipped:

@@ -7,6 +7,7 @@ contraction is a sum over the axis. The text is stable and made without SymPy.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 from types import MappingProxyType
@@ -257,10 +258,25 @@ def _(e: Rename, at: Printer) -> tuple[str, int]:
     return rf"{at(e.arg, ATOM)}\big|_{{{old} \to {new}}}", ATOM
 
 
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument of a primitive: bare in the text of a row, or `{1.factor}`, one of a product."""
+
+    value: Expr
+    at: Printer
+
+    def __str__(self) -> str:
+        return self.at(self.value, SUM)
+
+    @property
+    def factor(self) -> str:
+        return self.at(self.value, TERM)
+
+
 @_latex.register
 def _(e: Prim, at: Printer) -> tuple[str, int]:
     r = row(e.name)
-    out = r.printers["latex"].format(*(at(a, SUM) for a in e.args))
+    out = r.printers["latex"].format(*(_Argument(a, at) for a in e.args))
     if e.axis is not None:
         out = out.replace("(", rf"_{{{at.name(e.axis.name)}}}(", 1)
     return out, ATOM if out.endswith((")", "|")) else POWER

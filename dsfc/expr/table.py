@@ -427,7 +427,7 @@ _ROWS = (
               meaning="x over its root mean square along an axis"),
 )  # fmt: skip
 
-# In LaTeX arguments stand bare; a row that is not here is its name in upright letters.
+# In LaTeX arguments stand bare, or as factors; what is not here is its name in upright letters.
 _LATEX = {
     "exp": r"e^{{{0}}}",
     "exprel": r"\frac{{e^{{{0}}} - 1}}{{{0}}}",
@@ -441,7 +441,7 @@ _LATEX = {
     "re": r"\operatorname{{Re}}({0})",
     "im": r"\operatorname{{Im}}({0})",
     "conj": r"\overline{{{0}}}",
-    "cplx": r"({0} + i\,{1})",
+    "cplx": r"({0} + i\,{1.factor})",
     "cis": r"e^{{i({0})}}",
     "pi": r"\pi",
 }

@@ -46,11 +46,11 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
     known: dict[int, _Known] = {}
     while True:
         # What one call gives stands in the arguments of the next.
-        given = tuple(
+        established = tuple(
             known[k].law if k in known else EQUAL for k in range(max(known, default=-1) + 1)
         )
-        later = both_systems(claim, symbols, entries, None, given)
-        start = both_systems(claim, symbols, entries, 0, given, held=True)
+        later = both_systems(claim, symbols, entries, None, established)
+        start = both_systems(claim, symbols, entries, 0, established, held=True)
         zero = dict.fromkeys((*start[0].step, *start[1].step), ZERO)
         calls = [(later[0].calls[k], later[1].calls[k]) for k in range(_count((*later, *start)))]
         changed = [k for k, of in known.items() if k >= len(calls) or of.calls != _text(calls[k])]
