@@ -69,7 +69,7 @@ def test_equal_expressions_are_one_object_in_all_threads() -> None:
         assert all(a is b for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_modules_are_those_of_one_thread() -> None:
     names = ("retnet", "gla", "rg_lru", "deltanet")
     want = {name: dsfc.load(name).module().text for name in names}

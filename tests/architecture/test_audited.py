@@ -202,7 +202,7 @@ def test_commands_give_no_text_away(watched: Watched) -> None:
     assert [one.why for one in ALWAYS if not any(it in one for it in seen)] == []
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_no_stage_form_or_format_gives_text_away(watched: Watched) -> None:
     codes, seen = watched(*(command for _, command in MORE))
     assert codes == [code for code, _ in MORE]
@@ -301,7 +301,7 @@ def test_a_module_is_verified_without_its_texts(watched: Watched) -> None:
     assert [one.why for one in TRACED if not any(it in one for it in seen)] == []
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_an_editor_gives_no_text_away(folder: Path, root: Path) -> None:
     program = root / "tests" / "architecture" / "canaries" / "audited.py"
     sys.path.insert(0, str(root / "tests" / "language_server"))

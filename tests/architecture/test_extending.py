@@ -280,7 +280,7 @@ print("trained")
 """
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_form_of_scan_is_three_files(root: Path, tmp_path: Path) -> None:
     folder = copied(root, tmp_path / "copy")
     spec, out = tmp_path / "sums.dsf", tmp_path / "out"

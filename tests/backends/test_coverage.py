@@ -230,7 +230,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.share(2, ci=71)
+@pytest.mark.share(2, ci=211)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))

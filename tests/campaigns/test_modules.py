@@ -31,7 +31,7 @@ torch.set_num_threads(1)
 SEEDS = "random mixers from seed"
 """The property of a test that the summary of a run shows."""
 FAST = 20
-FRESH = {"ci": (2, 40), "full": (20, 1000)}
+FRESH = {"ci": (1, 40), "full": (20, 1000)}
 """Shares of fresh mixers, and how many are in each: a share ends within the patience of a test."""
 SHRUNK = 2
 """Failures of a share that are made small: each takes a few minutes."""
@@ -133,7 +133,7 @@ def test_the_judge_imports_nothing_of_the_compiler() -> None:
         assert not {"dsfc", "backends", "lark", "sympy"} & set(found)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_random_mixers_are_well_typed() -> None:
     for seed in range(400):
         spec = dsfc.api.pipeline.parse(dsfc.source.Source("<r>", random_mixer(seed)))

@@ -16,7 +16,7 @@ from dsfc.api.shipped import Kind, Shipped, shipped_papers
 from dsfc.diagnostics.report import DiagnosticError
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_shipped_spec_has_a_line(run: Callable) -> None:
     result = run("list")
     assert result.exit_code == 0

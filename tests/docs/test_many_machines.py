@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_programs_of_the_page_run_and_the_loop_on_four_processes(
     root: Path, tmp_path: Path
 ) -> None:

@@ -107,7 +107,7 @@ def test_c_how_decay_and_input_are_coupled_decides_the_sequence(
     assert ("fixed sequence" in report(verdict, "a", "b").splitlines()[0]) == fixed
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_d_not_as_layers() -> None:
     """Case (d): for no parameters of S6, at all sizes, but where attention says nothing."""
     a, b = (dsfc.load(name).system for name in ("normalized_attn", "s6"))
@@ -155,7 +155,7 @@ def test_g_attention_divided_by_its_own_scores_keeps_ones_and_s6_does_not(
     assert isinstance(equivalent(system(FILE, "s6_of_ones"), system(FILE, "one")), Refuted)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.parametrize(
     "attention", ["softmax", pytest.param("linear_attn", marks=pytest.mark.ci)]
 )

@@ -49,7 +49,7 @@ def pairs(later: pytest.MarkDecorator) -> list:
     ]
 
 
-@pytest.mark.share(64, ci=13)
+@pytest.mark.share(64, ci=29)
 @pytest.mark.parametrize("file, a, b, equal", pairs(pytest.mark.ci))
 def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: bool) -> None:
     verdict = equivalent(system(file, a), system(file, b))

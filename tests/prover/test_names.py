@@ -68,7 +68,7 @@ def called_otherwise(a: System, b: System) -> tuple[System, System]:
     return left, right
 
 
-@pytest.mark.share(2, ci=9)
+@pytest.mark.share(2, ci=19)
 @pytest.mark.parametrize(
     "file, a, b",
     [pytest.param(*p, marks=tier(k, p[0], p[2])) for k, p in enumerate(FIRST)],

@@ -106,16 +106,14 @@ def test_what_constant_sequences_do_not_show_short_ones_do(
     assert "leaves a number other than 0" in text and "refuted, for no parameters" in text
 
 
-@pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.full
 @pytest.mark.parametrize("a, b, _", EVERY["members"]["no_case"])
 def test_scores_of_heads_are_no_scores_of_another_kind(system: Callable, a: str, b: str, _) -> None:
     """T27: neither form contains the other."""
     assert isinstance(subsumes(system("members", a), system("members", b)), NotAnInstance)
 
 
-@pytest.mark.ci
-@pytest.mark.share(1, ci=23)
+@pytest.mark.full
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> None:
     assert isinstance(subsumes(system("cases", a), system("cases", b)), Unknown)
@@ -238,7 +236,7 @@ def test_what_is_equal_is_said_once(system: Callable) -> None:
     assert kinds_report(found, "a", "b") == "" and kinds_json(found) == {}
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_normalised_attention_is_no_case_of_s6() -> None:
     """T8d, for all sizes: of S6 those of its state, of attention its width, heads and keys."""
     import dsfc
@@ -296,7 +294,7 @@ NO_TOKEN = [
 ]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=5)
 @pytest.mark.parametrize("file, a, b", NO_TOKEN)
 def test_what_no_functions_of_the_token_do(system: Callable, file: str, a: str, b: str) -> None:
     """T20: what is no gated linear attention."""

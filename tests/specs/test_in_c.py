@@ -98,7 +98,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
-@pytest.mark.share(5, ci=13)
+@pytest.mark.share(5, ci=29)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:
@@ -108,7 +108,7 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     assert beside_c.module._NATIVE._functions, "no kernel ran"
 
 
-@pytest.mark.share(5, ci=9)
+@pytest.mark.share(5, ci=29)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
     if not getattr(beside_c.module, "CAUSAL", True):

@@ -73,7 +73,7 @@ def surfaces() -> dict[str, Surface]:
     return {}
 
 
-@pytest.mark.share(40, ci=41)
+@pytest.mark.share(40, ci=83)
 @pytest.mark.parametrize(("name", "promise"), CASES)
 def test_a_promise_is_kept(
     name: str, promise: str, module: ModuleType, surfaces: dict[str, Surface]

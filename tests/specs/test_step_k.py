@@ -238,7 +238,7 @@ def is_torch(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=26)
+@pytest.mark.share(1, ci=53)
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
     name: str, load_target: Callable[..., ModuleType]
@@ -249,7 +249,7 @@ def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
         assert started and all(n.startswith("steps") for n in started)
 
 
-@pytest.mark.share(6, ci=37)
+@pytest.mark.share(6, ci=111)
 @pytest.mark.parametrize("target", ["triton", "all"])
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_triton_are_those_of_torch(
@@ -260,6 +260,7 @@ def test_k_tokens_in_triton_are_those_of_torch(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("target", ["c", "triton"])
 @pytest.mark.parametrize("name", ["gla", pytest.param("mlstm", marks=pytest.mark.full)])
 def test_chunks_go_on_from_states_that_kernels_kept(
@@ -331,6 +332,7 @@ def test_with_gradients_torch_runs_the_tokens(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", ["gla", "s4d"])
 def test_a_row_that_is_not_a_number_spoils_no_other(
     name: str, load_target: Callable[..., ModuleType]

@@ -250,7 +250,7 @@ def test_steps_are_traced_mapped_and_counted(load_target: Callable[..., ModuleTy
 # --- Triton ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(1, ci=14)
+@pytest.mark.share(1, ci=43)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name", with_kernels())

@@ -98,7 +98,7 @@ def changed_side(cells: tuple[str, ...]) -> tuple[str, ...]:
                  for c in cells)  # fmt: skip
 
 
-@pytest.mark.share(6, ci=5)
+@pytest.mark.share(6, ci=23)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> None:
     made = certificate(*pair)

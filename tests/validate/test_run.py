@@ -87,7 +87,7 @@ def test_fast_checks_compare_values_and_gradients() -> None:
     assert not any(check.slow for check in CHECKS if check.fast)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_fast_checks_make_few_operations(module: ModuleType) -> None:
     """165,000 of them; of the shipped specs the largest take about three times as many."""
     with Counted() as count:

@@ -60,7 +60,7 @@ def gradients(layer: torch.nn.Module, u: Tensor, mode: str) -> tuple[Tensor, ...
     return torch.autograd.grad(layer(u, mode=mode).square().sum(), leaves)
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize(
     "name", ["rg_lru", *(pytest.param(n, marks=pytest.mark.ci) for n in SPECS if n != "rg_lru")]
 )

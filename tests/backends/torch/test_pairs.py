@@ -33,7 +33,7 @@ def test_operators_keep_the_promises_of_operators(name: str, promise: str, found
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=12)
+@pytest.mark.share(1, ci=24)
 @pytest.mark.parametrize("promise", LATER)
 @pytest.mark.parametrize("name", FEW)
 def test_operators_are_traced_compiled_and_exported(

@@ -125,7 +125,7 @@ def test_every_cut_and_every_step(found: Surface) -> None:
     values.rows(found)
 
 
-@pytest.mark.share(9, ci=7)
+@pytest.mark.share(9, ci=41)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.ci)]
 )

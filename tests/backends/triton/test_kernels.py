@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(1, ci=41)
+@pytest.mark.share(1, ci=121)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -178,7 +178,7 @@ def test_kernels_are_the_oracle(
     assert seen
 
 
-@pytest.mark.share(1, ci=13)
+@pytest.mark.share(1, ci=29)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_cut_sequences_hand_over_states_and_their_gradients(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -313,7 +313,7 @@ def agree_with_the_loop_on_packs(found: Surface, how: str) -> None:
     agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
 
 
-@pytest.mark.share(1, ci=25)
+@pytest.mark.share(1, ci=73)
 @pytest.mark.parametrize(
     "name",
     [
@@ -372,7 +372,7 @@ def test_low_precision_errs_no_more_than_the_plain_loop(
     bar_share(got, plain, dtype, f"auto, {dtype}")
 
 
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=19)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_the_torch_form_is_that_of_the_torch_module(
     name: str, body: str | None, build: Build
@@ -430,7 +430,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(1, ci=19)
+@pytest.mark.share(1, ci=61)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])

@@ -35,8 +35,7 @@ def ran(what: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("spec", "short", "more"),
     [

@@ -94,8 +94,7 @@ def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
         assert [n for n, count in names.items() if count > 1] == []
 
 
-@pytest.mark.ci
-@pytest.mark.share(1, ci=4)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["rg_lru", "rwkv4", "retnet", "lru"])
 def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) -> None:
     path = next(p for p in files if p.stem == f"{name}_")

@@ -255,7 +255,7 @@ def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
     return [pytest.mark.ci if held and sizes == WHOLE[0] else pytest.mark.full]
 
 
-@pytest.mark.share(1, ci=13)
+@pytest.mark.share(1, ci=41)
 @pytest.mark.parametrize(
     ("name", "sizes", "way"),
     [

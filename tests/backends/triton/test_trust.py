@@ -273,7 +273,7 @@ def test_devices_and_dtypes_are_tried_apart(module: ModuleType) -> None:
     assert module.TRUST == {KEY: "", (torch.device("cpu"), torch.bfloat16): "off by 1%"}
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_module_with_kernels_passes_its_trial(build: Callable[..., ModuleType]) -> None:
     for name in ("rg_lru", "rwkv4"):
         assert build(name).trial(*KEY) == ""
