@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
-
-import picture
-import spectrum
+from typing import TYPE_CHECKING, Any
 
 from dsfc.api.locate import shipped_names
 from dsfc.api.pipeline import Compilation, read
@@ -31,6 +28,9 @@ from dsfc.structure.classes import CLASSES
 from dsfc.structure.render import bound_text
 from dsfc.structure.summary import summary
 from dsfc.transform.gauge import eta_gauge
+
+if TYPE_CHECKING:
+    from spectrum import Spectrum
 
 Answer = dict[str, Any]
 
@@ -181,6 +181,9 @@ def spectra(text: str) -> Answer | None:
     answer: Answer = {"states": states, "pictures": [], "sizes": {}, "tokens": tokens}
     if not blocks or module(text) is None:
         return answer
+    import picture
+    import spectrum  # with SymPy, which the first answers need not wait for
+
     begun = spectrum.start(it, tokens)
     longest = max(begun.sizes[a.name] for s in system.stages for b in s.blocks for a in b.axes)
     if not diagonal and longest > LARGEST_MATRIX:
@@ -197,13 +200,15 @@ def spectra(text: str) -> Answer | None:
     return answer | {"pictures": drawn, "sizes": sizes}
 
 
-def _said(s: spectrum.Spectrum) -> str:
+def _said(s: Spectrum) -> str:
     """A spectrum in words."""
     moduli = abs(s.values)
     low, high = float(moduli.min()), float(moduli.max())
     when = "the same at every token" if len(s.values) == 1 else "of each token"
     span = f"|λ| = {low:.4g}" if low == high else f"|λ| from {low:.4g} to {high:.4g}"
-    lives = spectrum.memory(s.values)
+    from spectrum import memory
+
+    lives = memory(s.values)
     if all(map(math.isinf, lives)):
         return f"{span}, {when}. Nothing is forgotten."
     shown = ", ".join("∞" if math.isinf(life) else f"{life:.3g}" for life in lives)
