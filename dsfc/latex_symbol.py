@@ -8,23 +8,29 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_GREEK = (
-    "alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|vartheta|iota|kappa|lambda|mu|nu|xi|pi"
-    "|rho|sigma|tau|upsilon|phi|varphi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon"
-    "|Phi|Psi|Omega|ell"
+_GREEK = frozenset(
+    (
+        "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu"
+        " xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma"
+        " Upsilon Phi Psi Omega ell"
+    ).split()
 )
-_DRESSES = (
-    "bar|hat|tilde|dot|vec|overline|widehat|widetilde|overrightarrow|overleftarrow"
-    "|mathbf|mathrm|mathcal|mathbb|mathsf|mathfrak|boldsymbol"
+_DRESSES = frozenset(
+    (
+        "bar hat tilde dot vec overline widehat widetilde overrightarrow overleftarrow"
+        " mathbf mathrm mathcal mathbb mathsf mathfrak boldsymbol"
+    ).split()
 )
-_SIGNS = r"\\(?:prime|top|star|dagger|leftarrow|rightarrow|leftrightarrow|times)(?![A-Za-z])"
+_SIGNS = frozenset("prime top star dagger leftarrow rightarrow leftrightarrow times".split())
 
-_BARE = rf"[A-Za-z0-9]|\\(?:{_GREEK})(?![A-Za-z])"
-_DRESSED = rf"{_BARE}|\\(?:{_DRESSES})\{{(?:{_BARE})+\}}"
-# One way to read each text: else a long one that is no symbol would be read in all of them.
-_PLAIN = rf"{_BARE}|\\(?:{_DRESSES})\{{(?:{_DRESSED})+\}}"
-_BASE = rf"{_PLAIN}|\((?:\\log )?(?:{_PLAIN})\)"
-_SCRIPT = rf"(?:{_PLAIN}|{_SIGNS}|\{{(?:{_PLAIN}|{_SIGNS}|[ ,()+*'-])+\}})"
+_TOKEN = re.compile(r"\\[A-Za-z]+|.", re.DOTALL)
+
+# Of kinds of tokens: a letter, D dress, S sign, L logarithm; punctuation is itself. Commands are
+# looked up before, as a pattern that lists them takes long to compile. There is one way to read
+# each text: else a long one that is no symbol would be read in all of them.
+_PLAIN = r"(?:a|D\{(?:a|D\{a+\})+\})"
+_BASE = rf"(?:{_PLAIN}|\((?:L )?{_PLAIN}\))"
+_SCRIPT = rf"(?:{_PLAIN}|S|\{{(?:{_PLAIN}|[S ,()+*'-])+\}})"
 _SYMBOL = re.compile(
     rf"(?P<base>{_BASE})(?:_(?P<below>{_SCRIPT}))?(?:\^(?P<above>{_SCRIPT}))?"
     rf"|(?P<base_2>{_BASE})\^(?P<above_2>{_SCRIPT})_(?P<below_2>{_SCRIPT})"
@@ -66,10 +72,22 @@ def parsed_symbol(latex: str) -> Symbol | None:
     Args:
         latex: such as `\boldsymbol{\alpha}`, `W_Q` or `\Lambda^{(h)}`.
     """
-    read = _SYMBOL.fullmatch(latex)
+    tokens = _TOKEN.findall(latex)
+    read = _SYMBOL.fullmatch("".join(map(_kind, tokens)))
     if read is None:
         return None
-    parts = (read[part] or read[f"{part}_2"] or "" for part in ("base", "below", "above"))
-    base, *scripts = parts
+    base, *scripts = (
+        "".join(tokens[slice(*read.span(part if read[part] else f"{part}_2"))])
+        for part in ("base", "below", "above")
+    )
     below, above = (s[1:-1] if s.startswith("{") else s for s in scripts)
     return Symbol(base, below, above)
+
+
+def _kind(token: str) -> str:
+    """The character that stands for a token where symbols are matched."""
+    if token.startswith("\\"):
+        command = token[1:]
+        kinds = {"a": _GREEK, "D": _DRESSES, "S": _SIGNS, "L": {"log"}}
+        return next((kind for kind, commands in kinds.items() if command in commands), "?")
+    return "a" if token.isascii() and token.isalnum() else token if token in "{}_^() ,+*'-" else "?"
