@@ -86,7 +86,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What a paper calls a name of a spec.
+    """A letter that a paper has for a name of a spec.
 
     Attributes:
         name: in the spec, in ASCII; `i` is the index of the token.

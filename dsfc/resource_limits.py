@@ -176,15 +176,19 @@ class Watch:
         left = self._seconds if self._elapsed is None else self._elapsed
         while not self._done.wait(min(max(left, 0.0), _TICK)):
             passed = time.monotonic() - began
-            timed = self._elapsed is not None
-            left = self._seconds - (clock() - started)
-            left = left if self._elapsed is None else self._elapsed - passed
+            if self._elapsed is None:
+                left, waited = (
+                    self._seconds - (clock() - started),
+                    passed > PATIENCE * self._seconds,
+                )
+            else:
+                left, waited = self._elapsed - passed, False
             if _resident() - held > self._memory:
                 self.bound = Exceeded.MEMORY
                 break
             if left <= 0:
                 break
-            if not timed and passed > PATIENCE * self._seconds:
+            if waited:
                 self.bound = Exceeded.WAIT
                 break
         with self._lock:

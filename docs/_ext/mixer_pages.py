@@ -33,7 +33,13 @@ from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
 from dsfc.papers import Paper
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
-from dsfc.report.formulas import definition_rows, letter_rows, matrix_rows, paper_rows
+from dsfc.report.formulas import (
+    IN_TYPEWRITER,
+    definition_rows,
+    letter_rows,
+    matrix_rows,
+    paper_rows,
+)
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text
@@ -270,7 +276,7 @@ def _in_print(e: Entry) -> str:
 
 
 def _letters(e: Entry) -> Iterator[str]:
-    """What its papers call its names, and its formulas in their letters."""
+    """Names of the spec beside the letters of each paper, and the formulas in these letters."""
     for paper in e.papers:
         if not paper.letters:
             continue
@@ -279,8 +285,8 @@ def _letters(e: Entry) -> Iterator[str]:
         cells = "\n".join(f"| ${here}$ | ${there}$ |" for here, there in rows)
         yield f"| here | there |\n|---|---|\n{cells}"
         if e.system is not None:
-            yield "What stands in typewriter has no letter there that the spec names."
             yield _aligned(definition_rows(e.system, paper))
+            yield IN_TYPEWRITER
 
 
 def _aligned(rows: list[str]) -> str:

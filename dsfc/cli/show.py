@@ -152,7 +152,7 @@ def _overview(compilation: Compilation, gauge: str) -> str:
 
 
 def _letters(compilation: Compilation) -> str:
-    """What its papers call its names, in LaTeX; nothing where the spec does not say."""
+    """The letters of each paper beside the names of the spec, in LaTeX; empty if none has any."""
     shown = ""
     for paper in compilation.mixer.papers:
         if paper.letters:

@@ -62,15 +62,14 @@ OWN: Letters = MappingProxyType({})
 """The letters of specs: every name is spelled as it is."""
 
 
-def latex(expr: Expr, strength: int = SUM, letters: Letters = OWN) -> str:
+def latex(expr: Expr, strength: int = SUM) -> str:
     """Returns the expression in LaTeX, in parentheses where it binds less than asked.
 
     Args:
         expr: the expression.
         strength: SUM, TERM, POWER or ATOM: what stands around it.
-        letters: of the text that the expression is for.
     """
-    return Printer(letters)(expr, strength)
+    return Printer(OWN)(expr, strength)
 
 
 class Printer:

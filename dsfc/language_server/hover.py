@@ -128,7 +128,7 @@ def _name(document: Document, occurrence: Occurrence) -> str | None:
 
 
 def _letters(unit: ast.Unit, name: str) -> Iterator[str]:
-    """What the papers of a unit call a name, in LaTeX."""
+    """The letters that papers of a unit have for a name, in LaTeX, one text a paper."""
     for paper in ast.papers(unit):
         for letter in paper.letters:
             if letter.name == name:

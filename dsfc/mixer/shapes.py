@@ -244,7 +244,7 @@ def contracted(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
 
 
 def _number_or_product(left: Operand, right: Operand) -> str:
-    """What to write; the point behind a number may be meant as part of it, as in `1. - a`."""
+    """The repair of a contraction: a point behind a number may belong to it, as in `1. - a`."""
     way = f"write {products(left, right)}"
     return f"{way}, or `{left.text}.0` for the number" if left.text.isdecimal() else way
 

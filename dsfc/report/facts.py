@@ -10,6 +10,7 @@ from dsfc.claims.verdict import Decided, Proved, Refuted
 from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.report.formulas import (
+    IN_TYPEWRITER,
     definition_rows,
     formula,
     letter_rows,
@@ -17,7 +18,7 @@ from dsfc.report.formulas import (
     matrix_rows,
     paper_rows,
 )
-from dsfc.report.html import inline, paragraph, table
+from dsfc.report.html import Markup, inline, paragraph, table
 from dsfc.report.subject import Compiled, Subject
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import Bound, BoundKind, Structure
@@ -79,19 +80,17 @@ def spec(s: Subject) -> str:
 
 
 def _letters(s: Subject) -> str:
-    """What its papers call its names, and its definitions in their letters."""
+    """Names of the spec beside the letters of each paper, and the definitions in these letters."""
     mixer, system = s.compilation.mixer, s.compilation.system
     shown = ""
     for paper in mixer.papers:
         if paper.letters:
-            cells = ([mathml(side, "inline") for side in row] for row in letter_rows(mixer, paper))
-            rows = "".join(f"<tr><td>{here}</td><td>{there}</td></tr>" for here, there in cells)
+            rows = letter_rows(mixer, paper)
+            cells = ([Markup(mathml(side, "inline")) for side in row] for row in rows)
             shown += (
                 f"<h3>In the letters of {escape(paper.located)}</h3>"
-                '<div class="scroll"><table><tr><th>here</th><th>there</th></tr>'
-                f"{rows}</table></div>"
-                f"{formula(definition_rows(system, paper))}"
-                "<p>What stands in typewriter has no letter there that the spec names.</p>"
+                f"{table(cells, ('here', 'there'))}"
+                f"{formula(definition_rows(system, paper))}{paragraph(IN_TYPEWRITER)}"
             )
     return shown
 

@@ -18,6 +18,10 @@ from dsfc.transform.gauge import eta_gauge
 _OPERATOR = re.compile(r"\\operatorname\{(\w+)\}")
 
 
+IN_TYPEWRITER = "A name in typewriter has no letter of the paper in the spec."
+"""The note below definitions in the letters of a paper."""
+
+
 def mathml(latex: str, display: str = "block") -> str:
     """Returns a formula as MathML, names of functions upright and in one piece.
 

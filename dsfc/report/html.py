@@ -11,12 +11,19 @@ import numpy as np
 _CODE = re.compile(r"`([^`]+)`")
 
 
+class Markup(str):
+    """HTML that a cell holds as it is."""
+
+
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Returns a table; cells are text, and numbers stand to the right."""
+    """Returns a table; cells are text or markup, and numbers stand to the right."""
 
     def cell(value: object, tag: str) -> str:
         kind = ' class="number"' if isinstance(value, int | float) else ""
-        shown = number(value) if isinstance(value, int | float) else inline(str(value))
+        if isinstance(value, Markup):
+            shown = str(value)
+        else:
+            shown = number(value) if isinstance(value, int | float) else inline(str(value))
         return f"<{tag}{kind}>{shown}</{tag}>"
 
     lines = [f"<tr>{''.join(cell(h, 'th') for h in head)}</tr>"] if head else []

@@ -480,7 +480,7 @@ class OneTokenSemantics(Entries[Quotient]):
         raise ValueError("a read-out is malformed")
 
     def _guarded(self, r: Ratio, den: Quotient, at: Index) -> tuple[Quotient, Quotient]:
-        """What a ratio divides by; it is positive where the second value is."""
+        """The divisor of a ratio, and a value: where that is positive, the divisor is."""
         if r.guard.kind is GuardKind.NONE or r.guard.constant is None:
             return den, den
         constant = self.value(r.guard.constant, at)

@@ -133,13 +133,14 @@ def without_kernels(module: str) -> Iterator[None]:
     away = [name for name in _KERNELS if name != module.partition(".")[0]]
     aside = {name: sys.modules[name] for name in (module, *away) if name in sys.modules}
     sys.modules.pop(module, None)
-    # An import of what is None fails, and the program falls back to its own torch code.
+    # An import of what is None fails, and the program falls back to its own torch code. That
+    # `sys.modules` may hold None is documented by Python; its type does not say so.
     sys.modules.update(dict.fromkeys(away))  # type: ignore[arg-type]
     try:
         yield
     finally:
         for name in away:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
         sys.modules.update(aside)
 
 

@@ -47,7 +47,7 @@ CONTRADICTIONS = [
     [X + -ONE + -Y, X * X + -Y, Y + -number(3)],
     [Y * Z + -ONE, Z * Z + -ONE, Y * Y + -number(4)],
     [Y + -I, Y * Y + -ONE],
-    # What gives x a value says too that this is not 0.
+    # The equation that gives x a value says, too, that the value is not 0.
     [E * X + Y * Y + -ONE, number(2) * E * X + Y * Y + -ONE],
     # Only the first holds z, and says nothing of the others once z is taken away by it.
     [Z + E * X + Y * Y + -ONE, E * X + Y * Y + -ONE, number(2) * E * X + Y * Y + -ONE],

@@ -34,7 +34,7 @@ PACK = (0, 2, 2, 9, 10, 13)
 
 
 FAILED: list[str] = []
-"""What was wrong so far. Nothing is raised: the others wait for this process."""
+"""Differences so far. None is raised: the others wait for this process."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ BOUND = {torch.float64: 1e-11, torch.float32: 1e-6}
 LENGTH = 7
 
 FAILED: list[str] = []
-"""What was wrong so far. Nothing is raised: the others wait for this process."""
+"""Differences so far. None is raised: the others wait for this process."""
 
 
 def close(got: Tensor, want: Tensor, what: str) -> None:
@@ -94,7 +94,7 @@ def same_layer(make: Callable[[], nn.Module], dtype: torch.dtype, mesh: DeviceMe
 
 
 def shared_out(shared: nn.Module, whole: nn.Module, count: int) -> None:
-    """What heads lie along is cut along them; everything else is a tensor of all processes too."""
+    """Parameters along heads are cut along them; all others are whole tensors of all processes."""
     for name, p in shared.named_parameters():
         assert isinstance(p, DTensor), name
         axis = whole.head_axes.get(name)
