@@ -1,4 +1,4 @@
-"""Norm and gate between a mixer and the output map of its layer, as a spec names them."""
+"""Norm and gate of a layer as a spec names them, and how a layer is called as a user does."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ class Gate(StrEnum):
 
     SILU = "silu"
     SIGMOID = "sigmoid"
+
+
+class LayerSignature(StrEnum):
+    """The arguments that a layer is made and called with, as a user spells the choice."""
+
+    DSFC = "dsfc"
+    """Those of the mixer: `forward(u, state, *, mask, cu_seqlens, mode, chunk, return_state)`."""
+    FLA = "fla"
+    """Those of layers of the library flash-linear-attention, in a class of its own besides."""
 
 
 @dataclass(frozen=True, slots=True)

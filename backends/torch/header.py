@@ -25,7 +25,7 @@ class HeaderText:
         signature: the module's names.
         modes: the module's modes.
         imports: import statements.
-        layer: name of the class of the layer around the mixer; None where there is none.
+        layers: names of the classes of layers around the mixer.
     """
 
     plan: Plan
@@ -35,7 +35,7 @@ class HeaderText:
     signature: Signature
     modes: Modes
     imports: tuple[str, ...]
-    layer: str | None = None
+    layers: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -74,8 +74,7 @@ class HeaderText:
     def exports(self) -> str:
         """The items of `__all__`."""
         cls = self.signature.class_name
-        layer = set() if self.layer is None else {self.layer}
-        names = sorted({"State", self.signature.function, "reference", *layer} - {cls})
+        names = sorted({"State", self.signature.function, "reference", *self.layers} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
 

@@ -192,7 +192,7 @@ def render_module(
             names,
             choice,
             lines,
-            None if around is None else around.class_name,
+            () if around is None else around.class_names,
         ),
         elsewhere=elsewhere,
         state=state,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from dsfc.expr.tree import Axis
 from dsfc.plan.heads import head_axis
 from dsfc.plan.ir import Plan
-from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, layer_name
+from dsfc.layer_parts import LayerSignature
+from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, fla_layer_name, layer_name
 
 from .header import about
 from .layout import paragraph, tuple_text, wrapped
@@ -20,6 +21,9 @@ OWN = frozenset(
     {WIDTH, "norm", "gate", "bias", "width", "axes", "make", "mixer", "gate_proj", "out_proj"}
 )
 """Names in the constructor of a layer and of its parts, which nothing of a mixer may take."""
+
+_OWN_FOR_FLA = frozenset({"hidden_size", "num_heads", "layer_idx", "mode", "options", "of_fla"})
+"""Names that a layer has besides where fla calls it."""
 
 _INDENT = " " * 8
 
@@ -48,6 +52,11 @@ class WholeLayerText:
         return layer_name(self.signature.class_name)
 
     @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the layers, first the one that is called as its mixer."""
+        return (self.class_name, self.fla_class_name) if self.for_fla else (self.class_name,)
+
+    @property
     def title(self) -> str:
         """The docstring's first line, opened."""
         return paragraph(f"{about(self.plan)} With an output map.", "    ", '    """')
@@ -59,6 +68,10 @@ class WholeLayerText:
         inputs = ", ".join("u" if m is None else f"{next(names)} u" for m in self.whole.inputs)
         text = f"y = out_proj(norm({self.signature.class_name}({inputs})) * gate(gate_proj u))"
         return paragraph(f"{text}, norm and gate only where asked for.", "    ")
+
+    @property
+    def _own(self) -> frozenset[str]:
+        return OWN | _OWN_FOR_FLA if self.for_fla else OWN
 
     # --- sizes -----------------------------------------------------------------------------------
 
@@ -80,7 +93,7 @@ class WholeLayerText:
         """Returns what the layer calls a size: as the mixer does, unless the name is its own."""
         taken = {z.name for z in self.signature.sizes}
         name = size.name
-        while name in OWN or (name != size.name and name in taken):
+        while name in self._own or (name != size.name and name in taken):
             name += "_"
         return name
 
@@ -97,7 +110,7 @@ class WholeLayerText:
     @property
     def maps(self) -> dict[str, Mapped]:
         """Names of the maps to inputs of the mixer, and what each gives."""
-        taken = OWN | {self.name(z) for z in self.signature.sizes}
+        taken = self._own | {self.name(z) for z in self.signature.sizes}
         out: dict[str, Mapped] = {}
         for m in self.whole.inputs:
             if m is None:
@@ -237,6 +250,46 @@ class WholeLayerText:
         """The axis of heads in what the norm gets, from the last."""
         heads = [a for a in self._axes if a.heads]
         return heads.index(self._heads) - len(self._axes)
+
+    # --- as fla calls it -------------------------------------------------------------------------
+
+    @property
+    def for_fla(self) -> bool:
+        """Whether there is a class that is called as layers of flash-linear-attention are."""
+        return self.whole.signature is LayerSignature.FLA
+
+    @property
+    def fla_class_name(self) -> str:
+        """Name of this class."""
+        return fla_layer_name(self.signature.class_name)
+
+    @property
+    def fla_title(self) -> str:
+        """Its docstring's first line, opened."""
+        return paragraph(f"{about(self.plan)} As a layer of fla.", "    ", '    """')
+
+    @property
+    def fla_about(self) -> str:
+        """What it is for, for its docstring."""
+        text = (
+            "Made and called as layers of flash-linear-attention (fla) are, so that it takes the "
+            "place of `attn` in blocks of fla's models. Its parameters are those of "
+            f"`{self.class_name}`, under the same names."
+        )
+        return paragraph(text, "    ")
+
+    @property
+    def fla_heads(self) -> SizeText | None:
+        """The size that fla calls `num_heads`; None where no argument is a number of heads."""
+        axis = head_axis(self.plan)
+        name = None if axis is None else self.signature.identifier(axis.name)
+        return next((z for z in self.sizes if z.name == name), None)
+
+    @property
+    def fla_heads_argument(self) -> str:
+        """Its declaration."""
+        assert self.fla_heads is not None
+        return f"num_heads{self.fla_heads.argument.removeprefix(self.fla_heads.name)}"
 
     @property
     def chunk(self) -> str:

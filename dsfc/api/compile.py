@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dsfc.api.pipeline import load
 from dsfc.emit.module import destination, write
+from dsfc.layer_parts import LayerSignature
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.resource_limits import bounded
 
@@ -22,6 +23,7 @@ def compile_spec(
     layer: bool = False,
     context_parallel: bool = False,
     tensor_parallel: bool = False,
+    signature: str = LayerSignature.DSFC,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -38,15 +40,18 @@ def compile_spec(
         layer: whether the module holds a layer of a model around the mixer too.
         context_parallel: whether processes may share a sequence: `forward` takes their group.
         tensor_parallel: whether processes may share out the heads of the layer.
+        signature: how the layer is called: `dsfc`, as its mixer; `fla`, besides in a class that is
+            called as layers of flash-linear-attention are.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` is neither, the backend has no such modules, or `tensor_parallel` is
-            asked for without a layer.
+        ValueError: `runtime` or `signature` is neither, the backend has no such modules,
+            `tensor_parallel` or `fla` is asked for without a layer, or `fla` and
+            `context_parallel` together.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
         module = load(path, mixer, limits).module(
-            backend, runtime, layer, context_parallel, tensor_parallel
+            backend, runtime, layer, context_parallel, tensor_parallel, signature
         )
     target = destination(module, out)
     write(module, target, force)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from dsfc import files
 from dsfc.api.pipeline import Compilation
-from dsfc.diagnostics.catalogue import NoStep, Overwrite
+from dsfc.diagnostics.catalogue import Overwrite
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.module import ModuleText, write
 from dsfc.model.build import Folder
+from dsfc.plan.next_token import require_next_token
 from dsfc.source import NOWHERE
 
 
@@ -25,12 +26,8 @@ def causal_module(compilation: Compilation, backend: str = "torch") -> ModuleTex
         DiagnosticError: E-STEP, it reads tokens to come; E-LAYER, no layer stands around it;
             E-BACKEND.
     """
-    plan = compilation.plan
-    if plan.backwards is not None:
-        backward = {s.name for s in plan.states if s.backward}
-        spans = (b.span for b in compilation.system.blocks if b.state in backward)
-        place = next((s for s in spans if s is not None), compilation.mixer.span or NOWHERE)
-        raise DiagnosticError((NoStep(place, mixer=compilation.name, states=plan.backwards),))
+    hint = "a language model generates token by token; compile --layer makes a layer alone"
+    require_next_token(compilation.plan, compilation.system, compilation.mixer.span, hint)
     return compilation.module(backend, layer=True)
 
 

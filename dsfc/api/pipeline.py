@@ -41,6 +41,7 @@ from dsfc.expr.declarations import Projection
 from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.self_test import compare as compare_fused
+from dsfc.layer_parts import LayerSignature
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
@@ -53,6 +54,7 @@ from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
 from dsfc.plan.heads import independent_heads
 from dsfc.plan.ir import Plan
+from dsfc.plan.next_token import require_next_token
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
@@ -400,6 +402,7 @@ class Compilation:
         layer: bool = False,
         context_parallel: bool = False,
         tensor_parallel: bool = False,
+        signature: str = LayerSignature.DSFC,
     ) -> ModuleText:
         """Returns the text of a module.
 
@@ -410,29 +413,38 @@ class Compilation:
             context_parallel: whether processes may share a sequence: `forward` takes their group.
             tensor_parallel: whether processes may share out the heads of the layer: it gives a plan
                 for `torch.distributed.tensor.parallel.parallelize_module`.
+            signature: how the layer is called: a `LayerSignature`.
 
         Raises:
-            DiagnosticError: E-BACKEND, E-LAYER or E-TENSOR-PARALLEL.
-            ValueError: `runtime` is none of `RUNTIMES`, the backend has no such modules, or
-                `tensor_parallel` is asked for without a layer.
+            DiagnosticError: E-BACKEND, E-LAYER, E-TENSOR-PARALLEL or E-STEP.
+            ValueError: `runtime` is none of `RUNTIMES`, the backend has no such modules,
+                `tensor_parallel` or the signature of fla is asked for without a layer, or that
+                and `context_parallel` together.
         """
+        called = LayerSignature(signature)
         if tensor_parallel and not layer:
             raise ValueError("tensor parallelism needs a layer: processes add up its outputs")
+        if called is LayerSignature.FLA and (context_parallel or not layer):
+            raise ValueError("the signature of fla is of a layer, and takes no group of processes")
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         inside = self.core if layer else self
         fused = inside.fused(backend)
         with self._stage("emit"):
             source, beside = self.text.place.file.name, runtime == "beside"
-            whole = inside._layer(tensor_parallel) if layer else None
+            whole = inside._layer(tensor_parallel, called) if layer else None
             papers = self.mixer.papers
             return emit(fused, backend, source, beside, papers, whole, context_parallel)
 
-    def _layer(self, tensor_parallel: bool) -> WholeLayer:
+    def _layer(self, tensor_parallel: bool, signature: LayerSignature) -> WholeLayer:
         """The layer around the mixer whose inputs are maps."""
         mixer, maps = self._projected
         own = replace(self, in_layer=False).mixer.inputs[0]
         whole = whole_layer(self.plan, own, maps, mixer.layer, self._span)
+        if signature is LayerSignature.FLA:
+            hint = "without --signature fla a layer mixes whole sequences, and keeps no cache"
+            require_next_token(self.plan, self.system, self._span, hint)
+            whole = replace(whole, signature=signature)
         if not tensor_parallel:
             return whole
         return replace(whole, heads=independent_heads(self.plan, whole.tensors, self._span))

@@ -25,6 +25,7 @@ from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Option, Origin, digest, origin, write
+from dsfc.layer_parts import LayerSignature
 from dsfc.python_text import parsed
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Check, Progress, deterministic_torch
@@ -149,6 +150,7 @@ def _compared(text: str, said: Origin, known: Compilation | None) -> tuple[bool,
         layer=Option.LAYER in said.options,
         context_parallel=Option.CONTEXT_PARALLEL in said.options,
         tensor_parallel=Option.TENSOR_PARALLEL in said.options,
+        signature=LayerSignature.FLA if Option.FLA in said.options else LayerSignature.DSFC,
     ).text
     if fresh == text:
         return True, f"what dsfc writes for {said.source}, byte for byte"

@@ -12,6 +12,7 @@ from dsfc.cli.options import mistakes_option, require_parallel_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_and_mixer
 from dsfc.emit import RUNTIMES
+from dsfc.layer_parts import LayerSignature
 
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
     help="Write a layer of a model beside the mixer: [B, L, d] to [B, L, d].",
 )
 @click.option(
+    "--signature",
+    type=click.Choice([s.value for s in LayerSignature]),
+    default=LayerSignature.DSFC.value,
+    show_default=True,
+    help="How the layer is called (with --layer): as its mixer, or besides as layers of"
+    " flash-linear-attention are, with its cache.",
+)
+@click.option(
     "--context-parallel",
     is_flag=True,
     help="Let processes share a sequence: each mixes a segment, and states cross between them"
@@ -63,6 +72,7 @@ def compile_command(
     backend: str,
     runtime: str,
     layer: bool,
+    signature: str,
     context_parallel: bool,
     tensor_parallel: bool,
     force: bool,
@@ -84,6 +94,8 @@ def compile_command(
         raise click.UsageError("--context-parallel goes with --backend torch")
     if tensor_parallel and not layer:
         raise click.UsageError("--tensor-parallel goes with --layer")
+    if signature == LayerSignature.FLA and (context_parallel or not layer):
+        raise click.UsageError("--signature fla goes with --layer, without --context-parallel")
     if to_stdout and runtime == "beside":
         raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
@@ -101,7 +113,7 @@ def compile_command(
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
                 module = compilation.module(
-                    backend, runtime, layer, context_parallel, tensor_parallel
+                    backend, runtime, layer, context_parallel, tensor_parallel, signature
                 )
                 without = notes(coverage(compilation, backend))
         except DiagnosticError as e:

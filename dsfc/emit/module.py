@@ -23,6 +23,7 @@ from dsfc.emit.backend import Backend, Identity, load_backend
 from dsfc.emit.names import class_name, file_name, identifier
 from dsfc.expr.json import encode
 from dsfc.fused.ir import FusedPlan
+from dsfc.layer_parts import LayerSignature
 from dsfc.papers import Paper
 from dsfc.plan.ir import Plan
 from dsfc.plan.whole_layer import WholeLayer
@@ -48,6 +49,7 @@ class Option(StrEnum):
     LAYER = "layer"
     CONTEXT_PARALLEL = "context parallel"
     TENSOR_PARALLEL = "tensor parallel"
+    FLA = "signature fla"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ def emit(
         Option.LAYER: whole is not None,
         Option.CONTEXT_PARALLEL: context_parallel,
         Option.TENSOR_PARALLEL: whole is not None and whole.heads is not None,
+        Option.FLA: whole is not None and whole.signature is LayerSignature.FLA,
     }
     text = head(identity, backend, body, [option for option, yes in asked.items() if yes]) + body
     return ModuleText(plan.name, cls, text, identity, namespace, runtime)

@@ -14,7 +14,7 @@ from dsfc.diagnostics.catalogue import NoLayer
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.declarations import Constraint, MapTensor, Projection, Tensor
 from dsfc.expr.tree import Axis
-from dsfc.layer_parts import LayerParts
+from dsfc.layer_parts import LayerParts, LayerSignature
 from dsfc.plan.ir import Plan
 from dsfc.source import NOWHERE, Span
 
@@ -44,12 +44,14 @@ class WholeLayer:
         inputs: of the mixer, in order: those that maps give, and None for the layer's own.
         parts: what stands behind the mixer unless a user says otherwise.
         heads: the axis that processes may share out; None where they are not to.
+        signature: how the layer is called.
     """
 
     width: str | None
     inputs: tuple[Mapped | None, ...]
     parts: LayerParts
     heads: Axis | None = None
+    signature: LayerSignature = LayerSignature.DSFC
 
     @property
     def tensors(self) -> tuple[Tensor | None, ...]:
@@ -101,3 +103,8 @@ def whole_layer(
 def layer_name(class_name: str) -> str:
     """Returns the name of the layer of a mixer's class."""
     return f"{class_name.rstrip('_')}Layer"
+
+
+def fla_layer_name(class_name: str) -> str:
+    """Returns the name of the layer of a mixer's class that fla calls."""
+    return f"{layer_name(class_name)}ForFla"
