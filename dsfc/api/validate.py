@@ -26,7 +26,9 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Option, Origin, digest, origin, write
 from dsfc.layer_parts import LayerSignature
+from dsfc.plan.heads import head_axis
 from dsfc.python_text import parsed
+from dsfc.validate.fla_layer import fla_layer
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Check, Progress, deterministic_torch
 from dsfc.validate.run import validate as run_checks
@@ -63,11 +65,11 @@ def validate(
     """
     file = Path(str(target.__file__) if isinstance(target, ModuleType) else target)
     if file.suffix == ".py":
-        row, known = _origin(file, spec, mixer)
+        row, known, said = _origin(file, spec, mixer)
         try:
             module = target if isinstance(target, ModuleType) else imported(file)
             report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
-                                unit=_unit(known), more=_of_layer(known))  # fmt: skip
+                                unit=_unit(known), more=_of_layer(known, said))  # fmt: skip
         except SurfaceError as e:
             raise file_error(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
@@ -84,8 +86,8 @@ def _unit(known: Compilation | None) -> frozenset[str]:
     return frozenset(map(known.identifiers(), unit_inputs(known.system.inputs)))
 
 
-def _of_layer(known: Compilation | None) -> tuple[Check, ...]:
-    """The check of the layer that a module has; none without one, or without its spec."""
+def _of_layer(known: Compilation | None, said: Origin) -> tuple[Check, ...]:
+    """The checks of the layers that a module has; none without one, or without its spec."""
     if known is None or not known.in_layer:
         return ()
     alone = replace(known, in_layer=False)
@@ -96,10 +98,18 @@ def _of_layer(known: Compilation | None) -> tuple[Check, ...]:
     axes = alone.plan.array(alone.plan.output).axes
     heads = tuple(at for at, axis in enumerate(axes) if axis.heads)
     definition = Definition(plain, heads)
-    return (Check("layer", partial(whole_layer, definition=definition), fast=True),)
+    layer = Check("layer", partial(whole_layer, definition=definition), fast=True)
+    if Option.FLA not in said.options:
+        return (layer,)
+    axis = head_axis(known.plan)
+    heads = None if axis is None else known.identifiers()(axis.name)
+    of_fla = partial(fla_layer, definition=definition, heads=heads)
+    return layer, Check("fla", of_fla, fast=True)
 
 
-def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, Compilation | None]:
+def _origin(
+    file: Path, spec: PathText | None, mixer: str | None
+) -> tuple[Row, Compilation | None, Origin]:
     """The row that says whether the module's reference is the one of its spec, and this spec."""
     began = time.perf_counter()
     try:
@@ -113,7 +123,7 @@ def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, 
     kept, figure = _compared(data.decode(), said, known)
     outcome = Outcome.KEPT if kept else Outcome.BROKEN
     promise = "The reference is the definition in the spec"
-    return Row("origin", promise, outcome, figure, time.perf_counter() - began), known
+    return Row("origin", promise, outcome, figure, time.perf_counter() - began), known, said
 
 
 def _loaded(spec: PathText, mixer: str | None, said: Origin) -> Compilation:

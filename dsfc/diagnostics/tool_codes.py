@@ -82,9 +82,9 @@ class NoStep(Diagnostic):
     A state holds what came before. Where a state of the mixer runs backwards in time, or a sum
     without a finite state runs over tokens to come, each output needs the tokens behind it too: no
     sequence can be cut in two, and there is no next token. Such a module mixes whole sequences,
-    masked and packed ones too. It has no `step`, takes no `state` and returns none. `dsfc model` and
-    `--signature fla`, whose layers go on from a cache, refuse it. `dsfc show` says which state runs
-    backwards; `claim causal` finds it in time.
+    masked and packed ones too. It has no `step`, takes no `state` and returns none. `dsfc model`
+    and `compile --signature fla`, whose layers go on from a cache, refuse it. `dsfc show` says
+    which state runs backwards; `claim causal` finds it in time.
 
     ```console wrong
     $ dsfc compile dlr_bidirectional

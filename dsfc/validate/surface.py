@@ -134,8 +134,17 @@ class Surface:
     @property
     def layer_cls(self) -> type[nn.Module] | None:
         """The layer around the mixer; None where the module has none."""
+        return self._layer(0)
+
+    @property
+    def fla_layer_cls(self) -> type[nn.Module] | None:
+        """The layer that flash-linear-attention calls; None where the module has none."""
+        return self._layer(1)
+
+    def _layer(self, number: int) -> type[nn.Module] | None:
         around = _classes(self.module)[1:]
-        layer: type[nn.Module] | None = getattr(self.module, around[0]) if around else None
+        known = number < len(around)
+        layer: type[nn.Module] | None = getattr(self.module, around[number]) if known else None
         return layer
 
     @property
@@ -334,13 +343,13 @@ def _exports(module: ModuleType) -> tuple[str, str]:
     """Names of the class and of the functional form."""
     classes = _classes(module)
     functions = [n for n in module.__all__ if n not in (*classes, "State", "reference")]
-    if len(classes) not in (1, 2) or len(functions) != 1:  # the mixer comes before its layer
+    if len(classes) not in (1, 2, 3) or len(functions) != 1:  # the mixer, then its layers
         raise SurfaceError(f"{module.__name__} does not export one mixer and one function")
     return classes[0], functions[0]
 
 
 def _classes(module: ModuleType) -> list[str]:
-    """Names of the mixer, then of its layer if there is one."""
+    """Names of the mixer, of its layer and of the one that fla calls, as far as there are."""
     return [n for n in module.__all__ if n != "State" and isinstance(getattr(module, n), type)]
 
 

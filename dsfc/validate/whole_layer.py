@@ -104,26 +104,34 @@ def whole_layer(surface: Surface, definition: Definition) -> str:
     cls = surface.layer_cls
     if cls is None:
         raise BrokenPromiseError("the module has no layer")
-    known, plain = inspect.signature(cls).parameters, definition.plain
-    # An axis that is called as an option of the layer has an underscore behind its name there.
-    axes = {n: n if n in plain.sizes else n.rstrip("_") for n in known if n not in _OPTIONS}
-    sizes = {n: plain.sizes[axis] for n, axis in axes.items() if axis in plain.sizes}
-    worst = 0.0
+    sizes, worst = sizes_of(cls, definition), 0.0
     for norm, gate in PARTS:
-        layer = _drawn(partial(cls, definition.width, **sizes, norm=norm, gate=gate))
+        layer = drawn(partial(cls, definition.width, **sizes, norm=norm, gate=gate))
         u = definition.sequence()
-        want = _outcome(layer, u, definition.around(layer, u))
+        want = outcome(layer, u, definition.around(layer, u))
         runs = {mode: partial(layer, u, mode=mode, chunk=CHUNK) for mode in surface.modes}
         if surface.causal:
             runs["step"] = partial(_stepped, layer, u)
         for name, run in runs.items():
             where = f"{name}, norm {norm}, gate {gate}"
-            worst = max(worst, agree(_outcome(layer, u, run()), want, EXACT, where))
+            worst = max(worst, agree(outcome(layer, u, run()), want, EXACT, where))
     return worst_of(worst)
 
 
-def _drawn(make: Callable[..., Any]) -> Any:  # noqa: ANN401 - a class of the module
-    """A layer with parameters large enough to see every gradient, the same in every run."""
+def sizes_of(cls: type[nn.Module], definition: Definition) -> dict[str, int]:
+    """Returns sizes for the constructor of a layer, but its width: those of the mixer."""
+    known, sizes = inspect.signature(cls).parameters, definition.plain.sizes
+    # An axis that is called as an option of the layer has an underscore behind its name there.
+    axes = {n: n if n in sizes else n.rstrip("_") for n in known if n not in _OPTIONS}
+    return {n: sizes[axis] for n, axis in axes.items() if axis in sizes}
+
+
+def drawn(make: Callable[..., Any]) -> Any:  # noqa: ANN401 - a class of the module
+    """Returns a layer with parameters large enough to see every gradient, the same in every run.
+
+    Args:
+        make: the class, all but its dtype given.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layer = make(dtype=torch.float64)
@@ -151,8 +159,14 @@ def _stepped(layer: Any, u: Tensor) -> Tensor:  # noqa: ANN401 - a class of the 
     return torch.stack(rows, 1)
 
 
-def _outcome(layer: nn.Module, u: Tensor, y: Tensor) -> Mapping[str, Tensor]:
-    """Y, and the gradients of all that it depends on, by name."""
+def outcome(layer: nn.Module, u: Tensor, y: Tensor) -> Mapping[str, Tensor]:
+    """Returns y, and the gradients of all that it depends on, by name.
+
+    Args:
+        layer: whose parameters are among it.
+        u: `[B, L, d]`, an input with a gradient.
+        y: `[B, L, d]`, what came of it.
+    """
     generator = torch.Generator().manual_seed(7)
     weights = torch.randn(y.shape, generator=generator, dtype=y.dtype)
     wrt = {"u": u, **dict(layer.named_parameters())}
