@@ -154,6 +154,7 @@ def test_no_file_hides_a_module_of_the_platform(run: Callable, spec: Callable) -
         (["separable"], "E-UNSUPPORTED"),
         (["s66"], "did you mean `s6`?"),
         (["."], "E-FILE"),
+        (["dlr_bidirectional", "--layer", "--signature", "fla"], "help: without --signature fla"),
     ],
 )
 def test_wrong_inputs_leave_nothing(
@@ -174,6 +175,9 @@ def test_wrong_inputs_leave_nothing(
         ["s6", "retnet", "-o", "one.py"],
         ["s6", "retnet", "--mixer", "s6"],
         ["s6", "s6"],
+        ["s6", "--signature", "fla"],
+        ["s6", "--layer", "--signature", "fla", "--context-parallel"],
+        ["s6", "--layer", "--signature", "jax"],
     ],
 )
 def test_wrong_usage(run: Callable, folder: Path, args: list[str]) -> None:

@@ -167,6 +167,8 @@ def test_a_module_says_what_it_was_asked_to_be() -> None:
     assert found is not None
     assert found.options == {Option.LAYER, Option.CONTEXT_PARALLEL, Option.TENSOR_PARALLEL}
     assert origin(said.replace("layer", "of later days").encode()) is None
+    found = origin(said.replace(asked, "layer, signature fla").encode())
+    assert found is not None and found.options == {Option.LAYER, Option.FLA}
 
 
 def test_an_edit_is_told() -> None:

@@ -17,6 +17,7 @@ from dsfc.emit.backend import load_backend
 from dsfc.emit.names import identifier
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "specs"))
 
 
 @dataclass(frozen=True)
