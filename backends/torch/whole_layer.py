@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsfc.expr.tree import Axis
+from dsfc.layer_parts import LayerSignature
 from dsfc.plan.heads import head_axis
 from dsfc.plan.ir import Plan
-from dsfc.layer_parts import LayerSignature
 from dsfc.plan.whole_layer import WIDTH, Mapped, WholeLayer, fla_layer_name, layer_name
 
 from .header import about

@@ -102,8 +102,8 @@ def _of_layer(known: Compilation | None, said: Origin) -> tuple[Check, ...]:
     if Option.FLA not in said.options:
         return (layer,)
     axis = head_axis(known.plan)
-    heads = None if axis is None else known.identifiers()(axis.name)
-    of_fla = partial(fla_layer, definition=definition, heads=heads)
+    called = None if axis is None else known.identifiers()(axis.name)
+    of_fla = partial(fla_layer, definition=definition, heads=called)
     return layer, Check("fla", of_fla, fast=True)
 
 

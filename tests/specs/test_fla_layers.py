@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import emitted
 import pytest
@@ -31,3 +32,16 @@ def test_what_no_cache_can_hold_is_refused_where_it_stands(
     (problem,) = raised.value.diagnostics
     assert problem.code == code and problem.span.line > 1
     assert not (tmp_path / "refused.py").exists()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "options",
+    [{"runtime": "beside", "tensor_parallel": True}, {"backend": "c"}],
+    ids=["beside", "c"],
+)
+def test_other_options_change_nothing(
+    options: dict[str, Any], tmp_path: Path, own_cache: None
+) -> None:
+    path = dsfc.compile("mlstm", out=tmp_path, layer=True, signature="fla", **options)
+    is_the_layer(dsfc.import_module(path))
