@@ -45,7 +45,7 @@ def test_sizes_may_be_named_like_options(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "another mask": ("length :] == 1", "length :] == 0", "padded"),
+    "another mask": ("length :] != 0", "length :] == 0", "padded"),
     "first columns": ("attention_mask.shape[1] - length :]", ":length]", "padded, through a cache"),
     "no state": ("return State(*kept)", "return None", "through a cache"),
     "no gradient": ("tuple(_tensors_of(state))", "tuple(x.detach() for x in _tensors_of(state))",
