@@ -29,6 +29,7 @@ from dsfc.prover.sizes import (
     small,
     with_whole_roots,
 )
+from dsfc.prover.two_ways import DIFFER, proofs, runs_backwards
 from dsfc.prover.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
@@ -50,10 +51,6 @@ SMALL = 48
 
 Tell = Callable[[Verdict, str], None]
 """Takes a verdict as soon as it is found, and what is still to be examined."""
-
-
-DIFFER = "the outputs differ as functions of free generators"
-"""The reason where no rule is missing and the outputs still differ as texts."""
 
 
 def equivalent(
@@ -346,6 +343,8 @@ def _refute(
 
 def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the kernel accepted, for all sizes where these are enough, or why not."""
+    if runs_backwards(claim):
+        return _prove_two_ways(claim, entries)
     verdict: AtSizes | str = ""
     for at in enough(claim, entries):
         other = _proved_at(at, entries)
@@ -353,6 +352,21 @@ def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
             return other
         if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
             verdict = other
+    return verdict
+
+
+def _prove_two_ways(claim: Claim, entries: bool) -> Proved | AtSizes | str:
+    """The same where states run from the end to the start."""
+    verdict: AtSizes | str = ""
+    try:
+        for certificate in proofs(claim, entries):
+            other = _accepted(certificate)
+            if isinstance(other, Proved):
+                return other
+            if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
+                verdict = other
+    except Obstacle as e:
+        return verdict or str(e)
     return verdict
 
 

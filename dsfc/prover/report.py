@@ -13,6 +13,7 @@ from dsfc.prover.condition_rules import Rules
 from dsfc.prover.condition_text import ConditionText, values_text
 from dsfc.prover.relations import relation_lines
 from dsfc.prover.sizes import unexamined
+from dsfc.prover.two_ways import steps
 from dsfc.prover.verdict import (
     AtSizes,
     Conditionally,
@@ -31,10 +32,12 @@ from dsfc.trusted.claim import (
     CellMonomial,
     Claim,
     Coefficient,
+    Invariant,
     Number,
     Point,
     Row,
     Somewhere,
+    TwoWays,
 )
 from dsfc.trusted.comparable import ranges
 from dsfc.trusted.invariant import unlifted
@@ -85,14 +88,13 @@ def report(
             lines += [
                 _defined(verdict.certificate.defined, verdict.unseen),
                 *_reach(verdict),
-                *(
-                    f"  law        {text}"
-                    for text in relation_lines(certificate.claim, verdict.invariant)
-                ),
+                *(f"  law        {text}" for text in relation_lines(*_steps(verdict)[0])),
                 f"  {verdict.rule:<9}  {verdict.how}, accepted by the trusted kernel",
             ]
             if explain:
-                lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
+                lines += [
+                    f"    {row_text(row)} = 0" for _, rows in _steps(verdict) for row in rows.rows
+                ]
         case Refuted(certificate, gap, shortest):
             witness, claim = verdict.witness, certificate.claim
             lines = [f"{a} = {b}: refuted", *_stated(claim, explain)]
@@ -385,12 +387,19 @@ def _reach(verdict: Equal) -> list[str]:
 
 def _fixed(verdict: Equal) -> dict[str, str]:
     """Axes that a proof speaks of at one size only, with the reasons."""
-    claim, proof = verdict.certificate.claim, verdict.invariant
+    claim = verdict.certificate.claim
     left = [n for n, _ in claim.sizes if n not in claim.every]
-    if not left:
-        return {}
-    why = unlifted(claim, proof, state(claim, proof.entries, tuple(map(law, proof.relations))))
+    why = dict[str, str]()
+    for shown, proof in _steps(verdict) if left else ():
+        written = state(shown, proof.entries, tuple(map(law, proof.relations)))
+        why = unlifted(shown, proof, written) | why
     return {n: why.get(n, "not claimed") for n in left}
+
+
+def _steps(verdict: Equal) -> tuple[tuple[Claim, Invariant], ...]:
+    """What rows show, first that the outputs are equal."""
+    claim, proof = verdict.certificate.claim, verdict.proof
+    return steps(claim, proof) if isinstance(proof, TwoWays) else ((claim, verdict.invariant),)
 
 
 def _sizes(claim: Claim) -> str:

@@ -14,6 +14,7 @@ from dsfc.trusted.claim import (
     Same,
     SeparatingSequences,
     Somewhere,
+    TwoWays,
     Witness,
 )
 from dsfc.trusted.witness import Gap
@@ -55,6 +56,8 @@ class Equal:
                 return proof
             case MarkovParameters(entries=entries):
                 return Invariant((), entries)
+            case TwoWays(rows=rows):
+                return rows
         return Invariant((), False)
 
     @property
@@ -70,6 +73,8 @@ class Equal:
                 return "same"
             case MarkovParameters():
                 return "markov"
+            case TwoWays():
+                return "two ways"
         return "invariant"
 
     @property
@@ -80,6 +85,9 @@ class Equal:
                 return "one definition up to names"
             case MarkovParameters(count):
                 return f"{count} Markov parameters"
+            case TwoWays(pairs, rows):
+                each = sum(len(pair.rows.rows) for pair in pairs)
+                return f"{each} rows of backward states, {len(rows.rows)} of the outputs"
         return f"{len(self.invariant.rows)} rows"
 
 

@@ -159,6 +159,34 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
+class EqualStates:
+    """Two states that run backwards and are equal at every token.
+
+    Attributes:
+        a: one of the first system.
+        b: one of the second.
+        rows: of the sequence in reversed order.
+    """
+
+    a: str
+    b: str
+    rows: Invariant
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWays:
+    """Equality of systems with states that run backwards: what rule "two-ways" stores.
+
+    Attributes:
+        pairs: states that are equal, each in one pair.
+        rows: of the outputs, what backward states were one token later being inputs.
+    """
+
+    pairs: tuple[EqualStates, ...]
+    rows: Invariant
+
+
+@dataclass(frozen=True, slots=True)
 class MarkovParameters:
     """What a time-invariant system is known by: what rule "markov-parameters" stores.
 
@@ -367,5 +395,6 @@ class Certificate:
         | SeparatingSequences
         | Same
         | Assumed
+        | TwoWays
     )
     defined: Somewhere | None = None

@@ -16,12 +16,14 @@ from dsfc.trusted.claim import (
     ConstantSequence,
     MarkovParameters,
     SeparatingSequences,
+    TwoWays,
 )
 from dsfc.trusted.rules.assumed import check_assumed
 from dsfc.trusted.rules.conditional import check_conditional
 from dsfc.trusted.rules.constant_sequence import check_constant_sequence
 from dsfc.trusted.rules.markov import check_markov
 from dsfc.trusted.rules.test_sequences import check_sequences
+from dsfc.trusted.rules.two_ways import check_two_ways
 from dsfc.trusted.witness import Gap
 
 Rule = Callable[[Claim, Any], Gap | None]
@@ -36,5 +38,6 @@ RULES: Mapping[type, Rule] = {
     ConstantSequence: check_constant_sequence,
     MarkovParameters: check_markov,
     SeparatingSequences: check_sequences,
+    TwoWays: check_two_ways,
 }
 """The type of a proof → the rule that checks it."""
