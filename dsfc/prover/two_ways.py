@@ -1,22 +1,29 @@
 """Proofs of equality of mixers with states that run from the end to the start.
 
 `dsfc.trusted.rules.two_ways` says what is shown. Backward states of the same axes are paired where
-rows show that they are equal at every token.
+rows show that one is a constant factor times the other at every token.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
+from dsfc.expr.arithmetic import ONE, mul, num, power
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import Expr, Param, Size
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.relations import laws, relation
 from dsfc.prover.sizes import enough, lifted
 from dsfc.system.ir import Direction
-from dsfc.trusted.claim import Certificate, Claim, EqualStates, Invariant, TwoWays
+from dsfc.trusted.claim import Certificate, Claim, Invariant, ProportionalStates, TwoWays
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.generator_names import LEAF
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.two_ways import backward_states, reversed_claim, without_backward
@@ -24,6 +31,16 @@ from dsfc.trusted.statement import state
 
 DIFFER = "the outputs differ as functions of free generators"
 """The reason where no rule is missing and the outputs still differ as texts."""
+
+NO_PROOF = (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError)
+"""What is raised where a claim cannot be written out, or is not shown."""
+
+NO_ROWS = Invariant((), entries=False)
+"""Rows of a pair that are still to be found."""
+
+_SIZE = re.compile(r"size\[(\w+)\]")
+_ROOT = re.compile(r"exp\((\d+)/(\d+)\*log\(size\[(\w+)\]\)\)")
+"""A power of a size with an exponent that is no integer."""
 
 
 def runs_backwards(claim: Claim) -> bool:
@@ -48,22 +65,22 @@ def proofs(claim: Claim, entries: bool) -> Iterator[Certificate]:
     for sizes in _sizes(claim, entries):
         try:
             yield _proof(replace(claim, sizes=sizes, every=()), entries)
-        except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
+        except NO_PROOF as e:
             obstacle = obstacle or Obstacle(str(e))
     if obstacle is not None:
         raise obstacle
 
 
 def steps(claim: Claim, proof: TwoWays) -> tuple[tuple[Claim, Invariant], ...]:
-    """Returns what rows show: that outputs are equal, then the same of each pair of states."""
-    pairs = tuple((pair.a, pair.b) for pair in proof.pairs)
-    states = ((reversed_claim(claim, p.a, p.b), p.rows) for p in proof.pairs)
-    return ((without_backward(claim, pairs), proof.rows), *states)
+    """Returns what rows show: that outputs are equal, then that paired states are proportional."""
+    states = ((reversed_claim(claim, pair), pair.rows) for pair in proof.pairs)
+    return ((without_backward(claim, proof.pairs), proof.rows), *states)
 
 
 def _sizes(claim: Claim, entries: bool) -> Iterator[tuple[tuple[str, int], ...]]:
     """Sizes whose proof is one for all sizes of as many axes as can be, in turn: see `enough`."""
-    wanted = [enough(c, entries) for c in (without_backward(claim, ()), *_reversed(claim).values())]
+    turned = (reversed_claim(claim, pair) for pair in _pairs(claim))
+    wanted = [enough(c, entries) for c in (without_backward(claim, ()), *turned)]
     seen = set[tuple[tuple[str, int], ...]]()
     for k in range(max(map(len, wanted))):
         chosen = [dict(one[min(k, len(one) - 1)].sizes) for one in wanted]
@@ -73,14 +90,44 @@ def _sizes(claim: Claim, entries: bool) -> Iterator[tuple[tuple[str, int], ...]]
             yield sizes
 
 
-def _reversed(claim: Claim) -> dict[tuple[str, str], Claim]:
-    """Backward states of both with the same axes and field → the claim that they are equal."""
-    out = {}
+def _pairs(claim: Claim) -> Iterator[ProportionalStates]:
+    """Backward states of both that may be proportional, by what the last token makes of them."""
     for one, other in product(backward_states(claim.a), backward_states(claim.b)):
         if (one.axes, one.field) == (other.axes, other.field):
-            with suppress(Obstacle):
-                out[one.state, other.state] = reversed_claim(claim, one.state, other.state)
-    return out
+            pair = ProportionalStates(one.state, other.state, ONE, NO_ROWS)
+            with suppress(*NO_PROOF):
+                factor = _factor(reversed_claim(claim, pair))
+                if factor is not None:
+                    yield replace(pair, factor=factor)
+
+
+def _factor(turned: Claim) -> Expr | None:
+    """What the second output is at the first token, divided by the first, where it is a factor."""
+    for left, right in state(turned, entries=False).first[0].outputs:
+        if left.num and right.num and left.den == right.den:
+            (below, divisor), *_ = left.num.ordered
+            (above, count), *_ = right.num.ordered
+            exponents = Counter(dict(above))
+            exponents.subtract(dict(below))
+            parts = [_power(name, k, turned) for name, k in sorted(exponents.items()) if k]
+            known = [part for part in parts if part is not None]
+            return mul(num(count / divisor), *known) if len(known) == len(parts) else None
+    return ONE
+
+
+def _power(name: str, exponent: int, claim: Claim) -> Expr | None:
+    """A power of a generator as an expression, where it is one of a size or of a parameter."""
+    axes = {d.axis.name: d.axis for d in claim.a.axes}
+    tensors = {t.name: t for t in (*claim.a.params, *claim.a.buffers) if isinstance(t, Tensor)}
+    whole, root, leaf = (pattern.fullmatch(name) for pattern in (_SIZE, _ROOT, LEAF))
+    if whole is not None and whole[1] in axes:
+        return power(Size(axes[whole[1]]), num(exponent))
+    if root is not None and root[3] in axes:
+        return power(Size(axes[root[3]]), num(exponent * Fraction(int(root[1]), int(root[2]))))
+    if leaf is not None and leaf[1] in tensors and leaf[3] is None:
+        t = tensors[leaf[1]]
+        return power(Param(t.name, frozenset(t.axes), t.field), num(Fraction(exponent)))
+    return None
 
 
 def _proof(claim: Claim, entries: bool) -> Certificate:
@@ -89,18 +136,37 @@ def _proof(claim: Claim, entries: bool) -> Certificate:
     Raises:
         Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError: there is none.
     """
-    pairs = list[EqualStates]()
+    pairs = list[ProportionalStates]()
     every = {name for name, _ in claim.sizes}
-    for (a, b), turned in _reversed(claim).items():
-        if any(pair.a == a or pair.b == b for pair in pairs):
+    for pair in _pairs(claim):
+        if any(known.a == pair.a or known.b == pair.b for known in pairs):
             continue
-        with suppress(Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
-            rows, known = _rows(turned, entries)
-            pairs.append(EqualStates(a, b, rows))
-            every &= known
-    rows, known = _rows(without_backward(claim, tuple((p.a, p.b) for p in pairs)), entries)
-    shared = tuple(name for name, _ in claim.sizes if name in every & known)
+        with suppress(*NO_PROOF):
+            rows, lifted_axes = _rows(reversed_claim(claim, pair), entries)
+            pairs.append(replace(pair, rows=rows))
+            every &= lifted_axes
+    try:
+        rows, lifted_axes = _rows(without_backward(claim, tuple(pairs)), entries)
+    except Obstacle as e:
+        raise Obstacle(_alone(claim, pairs) if str(e) == DIFFER else str(e)) from None
+    shared = tuple(name for name, _ in claim.sizes if name in every & lifted_axes)
     return Certificate(replace(claim, every=shared), TwoWays(tuple(pairs), rows))
+
+
+def _alone(claim: Claim, pairs: list[ProportionalStates]) -> str:
+    """Why outputs differ where backward states are inputs: the first of these that has no pair."""
+    for system, paired in (
+        (claim.a, {pair.a for pair in pairs}),
+        (claim.b, {pair.b for pair in pairs}),
+    ):
+        for name in (b.state for b in backward_states(system) if b.state not in paired):
+            itself = ProportionalStates(name, name, ONE, NO_ROWS)
+            try:
+                state(reversed_claim(replace(claim, a=system, b=system, names=()), itself), False)
+            except NO_PROOF as e:
+                return f"`{name}` runs backwards and cannot be reversed: {e}"
+            return f"no constant multiple of `{name}`, which runs backwards, is read by the other"
+    return DIFFER
 
 
 def _rows(claim: Claim, entries: bool) -> tuple[Invariant, set[str]]:

@@ -159,17 +159,19 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
-class EqualStates:
-    """Two states that run backwards and are equal at every token.
+class ProportionalStates:
+    """Two states that run backwards: one is a factor times the other, at every token.
 
     Attributes:
         a: one of the first system.
         b: one of the second.
+        factor: what b's is divided by a's: a product of numbers, sizes and parameters of both.
         rows: of the sequence in reversed order.
     """
 
     a: str
     b: str
+    factor: Expr
     rows: Invariant
 
 
@@ -178,11 +180,11 @@ class TwoWays:
     """Equality of systems with states that run backwards: what rule "two-ways" stores.
 
     Attributes:
-        pairs: states that are equal, each in one pair.
+        pairs: states that are proportional, each in one pair.
         rows: of the outputs, what backward states were one token later being inputs.
     """
 
-    pairs: tuple[EqualStates, ...]
+    pairs: tuple[ProportionalStates, ...]
     rows: Invariant
 
 

@@ -110,12 +110,13 @@ def test_names_can_be_identified(system: Callable) -> None:
 
 BACK = "mixer m {{ dims p\n input v : p\n y = sum[j ≥ i]({}) }}"
 """A mixer that runs backwards."""
+TURNED = "v[j] * (1 + v[j])", "v[j]) + sum[j ≥ i](v[j] * v[j]"
 
 
 @pytest.mark.parametrize(
     "a, b, obstacle",
     [
-        (BACK.format("v[j]"), BACK.format("v[j] / 2) + sum[j ≥ i](v[j] / 2"), "backwards in time"),
+        (*map(BACK.format, TURNED), "runs backwards"),
         ("dlr", "dlr_real", "same axes"),
     ],
 )

@@ -153,7 +153,10 @@ PAIRS = [
     # Sums over all tokens.
     Pair(QKV, f"{BACK} - sum[j < i](q * k[j] * v[j])", "q * k * v", SAME),
     Pair(QKV, f"{BACK} + {AHEAD}", f"sum[j < i](q * k[j] * v[j]) + {AHEAD}", APART),
-    Pair(QKV, f"{BACK} + {AHEAD}", f"{AHEAD} + {BACK}", SAME, Unknown),
+    Pair(QKV, f"{BACK} + {AHEAD}", f"{AHEAD} + {BACK}", SAME),
+    Pair(QKV, f"{BACK} - {AHEAD}", f"{AHEAD} - {BACK}", APART),
+    Pair(QKV, AHEAD, "state s backward\n  s = s[i+1] + k * v\n  y = q * s[i+1]", SAME),
+    Pair(QKV, AHEAD, "state s backward\n  s = s[i+1] + k * v\n  y = q * s", APART),
     # Scans in log space.
     Pair("input g, v", PLAIN, f"{F}sum[j ≤ i](exp(c - c[j]) * v[j])", SAME),
     Pair("input g, v", PLAIN, f"{F}sum[j ≤ i](exp(c - c[j] + g[j]) * v[j])", APART),

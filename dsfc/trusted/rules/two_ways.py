@@ -3,19 +3,20 @@
 Two steps show it, each by rows (`invariant`):
 
 1. A state that runs backwards is the output of a mixer of its own, on the sequence in reversed
-   order, where the state runs forwards. So pairs of such states, one of each mixer, are shown to be
-   equal at every token.
-2. What a backward state was one token later is taken for an input, one and the same in both mixers
-   for a pair of step 1, and its value at the token is what its update makes of that. The outputs
-   are shown to be equal whatever these inputs are.
+   order, where the state runs forwards. So it is shown of pairs of such states, one of each mixer,
+   that the second is a constant factor times the first at every token.
+2. What a backward state of the first was one token later is taken for an input, and so is that of
+   the second, but for those of step 1, which are the factor times that input. The value of a state
+   at the token is what its update makes of that. The outputs are shown to be equal whatever these
+   inputs are.
 
 Theorem. Then the outputs are equal at every token. Proof. Let L tokens be given. Read from the last
 to the first they are a sequence too, on which a backward state h_i = F(a_i, h_{i+1}), h_L = 0, is
 the forward state of the same F: names read one token later are read one token earlier, and are 0
-outside of the sequence either way. By 1 both states of a pair are one sequence of values x. Then
-each mixer's output is what step 2 makes of these tokens with x_{i+1} as the input beside token i,
-and the two are equal for all values of inputs, hence for these. Sizes stay what they are in both
-steps. ∎
+outside of the sequence either way. By 1 the states of a pair are x and f x, at every token, with a
+factor f that always has a value. Then each mixer's output is what step 2 makes of these tokens with
+x_{i+1} as the input beside token i, and the two are equal for all values of inputs, hence for
+these. Sizes stay what they are in both steps. ∎
 
 Reversed, a mixer may not say `first`, and a filter, a sum over the past or a forward state would
 run the other way: a backward state that is made of these is not handled.
@@ -24,20 +25,21 @@ run the other way: a backward state that is made of these is not handled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from dsfc.expr.arithmetic import ONE, ones
-from dsfc.expr.build import rewrite
+from dsfc.expr.arithmetic import ONE, mul, ones
+from dsfc.expr.build import rewrite, walk
 from dsfc.expr.declarations import Tensor
 from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.tree import Expr, Fir, Now, Ref, Time
+from dsfc.expr.tree import Expr, Field, Fir, Mul, Now, Num, Ones, Param, Pow, Ref, Size, Time
 from dsfc.system.ir import (
     Block,
     Cache,
     Direction,
     Drive,
     Factor,
+    Gate,
     MaxPlus,
     Output,
     Read,
@@ -55,11 +57,14 @@ from dsfc.system.traverse import (
     trees,
     value_expressions,
 )
-from dsfc.trusted.claim import Claim, TwoWays
-from dsfc.trusted.comparable import comparable
+from dsfc.trusted.claim import Claim, ProportionalStates, TwoWays
+from dsfc.trusted.comparable import array_names, comparable, positive
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.invariant import check_invariant, check_plain
 from dsfc.trusted.rejected import Rejected
+
+HIGHEST = 64
+"""Exponents below this one are read where a parameter may be 0 or negative."""
 
 
 def check_two_ways(claim: Claim, proof: TwoWays) -> None:
@@ -73,10 +78,9 @@ def check_two_ways(claim: Claim, proof: TwoWays) -> None:
     if claim.free:
         raise Rejected('rule "two-ways" says nothing of values that are inputs of their own')
     comparable(claim)
-    pairs = tuple((one.a, one.b) for one in proof.pairs)
     for one in proof.pairs:
-        check_invariant(reversed_claim(claim, one.a, one.b), one.rows)
-    check_invariant(without_backward(claim, pairs), proof.rows)
+        check_invariant(reversed_claim(claim, one), one.rows)
+    check_invariant(without_backward(claim, proof.pairs), proof.rows)
 
 
 def backward_states(system: System) -> tuple[Block, ...]:
@@ -87,19 +91,41 @@ def backward_states(system: System) -> tuple[Block, ...]:
 # --- step 1 ---------------------------------------------------------------------------------------
 
 
-def reversed_claim(claim: Claim, a: str, b: str) -> Claim:
-    """Returns the claim that two backward states are equal at every token.
+def reversed_claim(claim: Claim, pair: ProportionalStates) -> Claim:
+    """Returns the claim that two backward states are proportional at every token.
 
     Args:
         claim: of the two mixers.
-        a: a backward state of the first.
-        b: a backward state of the second.
+        pair: the states, and the factor; its rows are not read.
 
     Raises:
-        Rejected: there is no such state.
-        Obstacle: a mixer that gives the state cannot be reversed.
+        Rejected: there is no such state, or the factor is none.
+        Obstacle: a mixer that gives a state cannot be reversed.
     """
-    return replace(claim, a=_reversed(claim.a, a), b=_reversed(claim.b, b))
+    _check_factor(claim, pair.factor)
+    a, b = _reversed(claim.a, pair.a), _reversed(claim.b, pair.b)
+    (out,) = a.outputs
+    if not pair.factor.axes <= frozenset(out.axes):
+        raise Rejected("a factor has an axis that its state has not")
+    scaled = replace(out, value=Gate(pair.factor, out.value))
+    return replace(claim, a=replace(a, outputs=(scaled,)), b=b)
+
+
+def _check_factor(claim: Claim, factor: Expr) -> None:
+    """Checks that a factor is one and the same in both mixers, real, and always has a value."""
+    theirs, ours = (array_names(claim, second) for second in (False, True))
+    above_0 = positive(claim)
+    for e in walk(factor):
+        match e:
+            case Num() | Size() | Ones() | Mul() | Pow(Size(), Num()):
+                continue
+            case Param(name=name, kind=Field.REAL):
+                if theirs.get(name, name) == ours.get(name, name):
+                    continue
+            case Pow(Param(name=name), Num(exponent)):
+                if exponent in range(HIGHEST) or theirs.get(name, name) in above_0:
+                    continue
+        raise Rejected("a factor is no product of numbers, sizes and parameters of both")
 
 
 def _reversed(system: System, state: str) -> System:
@@ -110,7 +136,7 @@ def _reversed(system: System, state: str) -> System:
     needed = _needed(system, state)
     stages = tuple(s for s in system.stages if any(b.state in needed for b in s.blocks))
     if any(s.direction is Direction.FORWARD for s in stages):
-        raise Obstacle(f"`{state}`, which runs backwards, reads a state that runs forwards")
+        raise Obstacle("a state that runs forwards is read")
     out = Output(state, Read((Term(state, 0, ONE, frozenset(), ONE),)), block.axes, block.field)
     alone = replace(
         system,
@@ -158,7 +184,7 @@ def _turned_term(t: Term) -> Term:
 
 def _turned_read(tree: ReadOut) -> ReadOut:
     if isinstance(tree, Cache | MaxPlus):
-        raise Obstacle("a backward state reads a sum or a maximum over the past")
+        raise Obstacle("a sum or a maximum over the past is read")
     if isinstance(tree, Read):
         return replace(tree, terms=tuple(map(_turned_term, tree.terms)))
     return tree
@@ -167,9 +193,9 @@ def _turned_read(tree: ReadOut) -> ReadOut:
 def _turned_name(e: Expr) -> Expr | None:
     match e:
         case Fir() | Past() | Run() | Lag():
-            raise Obstacle("a backward state reads a filter or a sum over the past")
+            raise Obstacle("a filter or a sum over the past is read")
         case Ref(name=name) if name == FIRST:
-            raise Obstacle("a backward state reads which token is the first")
+            raise Obstacle("which token is the first is read")
         case Ref(name=name, at=Now(lag)):
             return Ref(name, e.over, e.kind, e.when, Now(-lag))
     return None
@@ -178,31 +204,36 @@ def _turned_name(e: Expr) -> Expr | None:
 # --- step 2 ---------------------------------------------------------------------------------------
 
 
-def without_backward(claim: Claim, pairs: tuple[tuple[str, str], ...]) -> Claim:
+def without_backward(claim: Claim, pairs: tuple[ProportionalStates, ...]) -> Claim:
     """Returns the claim of both mixers with what backward states were one token later as inputs.
 
     Args:
         claim: of the two mixers.
-        pairs: backward states of the first and of the second that are equal at every token.
+        pairs: backward states that are proportional at every token; their rows are not read.
 
     Raises:
         Rejected: a state is none that runs backwards, or stands in two pairs.
     """
-    first, second = dict(pairs), {b: a for a, b in pairs}
-    if not len(first) == len(second) == len(pairs):
-        raise Rejected("a backward state stands in two pairs")
     taken = _names(claim.a) | _names(claim.b) | {same for _, same in claim.names}
-    own = {b.state: _fresh(f"later_{b.state}", taken) for b in backward_states(claim.a)}
-    theirs = {
-        b.state: own[second[b.state]]
-        if second.get(b.state) in own
-        else _fresh(f"later_{b.state}", taken)
-        for b in backward_states(claim.b)
-    }
-    if not (first.keys() <= own.keys() and second.keys() <= theirs.keys()):
-        raise Rejected("a state of a pair is none that runs backwards")
-    held = {name: _fresh(f"held_{name}", taken) for name in (*own.values(), *theirs.values())}
-    return replace(claim, a=_fed(claim.a, own, held), b=_fed(claim.b, theirs, held))
+    own, theirs = (
+        {b.state: _Input(_fresh(f"later_{b.state}", taken), ONE) for b in backward_states(system)}
+        for system in (claim.a, claim.b)
+    )
+    for states, known in ((p.a for p in pairs), own), ((p.b for p in pairs), theirs):
+        named = list(states)
+        if len(set(named)) < len(named) or not known.keys() >= set(named):
+            raise Rejected("a state stands in two pairs, or is none that runs backwards")
+    shared = {p.b: _Input(own[p.a].name, p.factor) for p in pairs}
+    a, b = _fed(claim.a, own, taken), _fed(claim.b, theirs | shared, taken)
+    return replace(claim, a=a, b=b)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """The input that a backward state is made of, and what it is multiplied by."""
+
+    name: str
+    factor: Expr
 
 
 def _names(system: System) -> set[str]:
@@ -218,19 +249,19 @@ def _fresh(name: str, taken: set[str]) -> str:
     return name
 
 
-def _fed(system: System, later: Mapping[str, str], held: Mapping[str, str]) -> System:
+def _fed(system: System, later: Mapping[str, _Input], taken: set[str]) -> System:
     """A mixer whose backward states are made of inputs at each token.
 
     Terms read states and no inputs, so a state that each token sets anew holds the input.
 
     Args:
         system: the mixer.
-        later: backward state → the input that it was one token later.
-        held: input → the state that holds it.
+        later: backward state → what it was one token later.
+        taken: names that both mixers have; those of the states that hold inputs join them.
     """
     blocks = backward_states(system)
-    inputs = tuple(Tensor(later[b.state], b.axes, b.field) for b in blocks)
-    holding = {b.state: held[later[b.state]] for b in blocks}
+    inputs = tuple(Tensor(later[b.state].name, b.axes, b.field) for b in blocks)
+    holding = {b.state: _fresh(f"held_{b.state}", taken) for b in blocks}
     read_now = {t.source for tree in trees(system) for t in terms(tree) if t.lag == 0}
 
     def stage(s: Stage) -> Stage:
@@ -238,8 +269,8 @@ def _fed(system: System, later: Mapping[str, str], held: Mapping[str, str]) -> S
             return s
         set_anew = [_set_to(b, later[b.state], holding[b.state]) for b in s.blocks]
         needed = any(b.state in read_now for b in s.blocks)
-        made = [_made_of(b, holding[b.state]) for b in s.blocks] if needed else []
-        return Stage(Direction.FORWARD, (*set_anew, *made))
+        at_token = [_made_of(b, holding[b.state]) for b in s.blocks] if needed else []
+        return Stage(Direction.FORWARD, (*set_anew, *at_token))
 
     def read(r: ReadOut) -> ReadOut:
         if not isinstance(r, Read):
@@ -264,10 +295,10 @@ def _read_from(t: Term, holding: Mapping[str, str]) -> Term:
     return replace(t, source=holding[t.source], lag=0)
 
 
-def _set_to(block: Block, given: str, name: str) -> Block:
-    """The state that holds an input with the axes of a backward state."""
-    value = Ref(given, frozenset(block.axes), block.field, Time.TOKEN, Now(0))
-    factor = Factor((), (Drive(value, ones(frozenset(block.axes))),))
+def _set_to(block: Block, read: _Input, name: str) -> Block:
+    """The state that holds an input with the axes of a backward state, times a factor."""
+    value = Ref(read.name, frozenset(block.axes), block.field, Time.TOKEN, Now(0))
+    factor = Factor((), (Drive(mul(read.factor, value), ones(frozenset(block.axes))),))
     return Block(name, block.axes, block.field, (factor,), None)
 
 
