@@ -1,4 +1,4 @@
-"""Corrupted certificates of three more kinds: forced conditions, cases, chains of a bound.
+"""Corrupted certificates of more kinds: forced conditions, cases, two ways, chains of a bound.
 
 What is accepted is judged on numbers. That a condition is forced says: where the assumed ones hold
 and it does not, some inputs give other outputs, and a random point is one of these. That a is a
@@ -192,6 +192,38 @@ def test_corrupted_cases(system: Callable, case, tier: str) -> None:
         else:
             assert not certificate.claim.equal or campaign.true(certificate.claim)
     print("-".join(case), dict(counts))
+    assert counts["rejected"] >= 0.3 * counts.total() > 0
+
+
+# --- states that run backwards --------------------------------------------------------------------
+
+ways = _module(TESTS / "trusted" / "rules" / "test_two_ways.py")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.full if k else pytest.mark.ci)
+             for k, n in enumerate(ways.EQUAL)]
+)  # fmt: skip
+def test_corrupted_proofs_of_two_ways(name: str, tier: str) -> None:
+    proved, _ = ways.proved(*ways.EQUAL[name])
+    document = json.loads(write(proved))
+    rng = random.Random(name)
+    each = 120 if tier == "full" else 12
+    pairs = (*PROOF, "pairs")
+    bads = [
+        *campaign.corrupted_rows(document, each, rng, (*PROOF, "rows", "rows")),
+        *(bad for k in range(len(campaign.part(document, pairs)))
+          for bad in campaign.corrupted_rows(document, each, rng, (*pairs, k, "rows", "rows"))),
+        *corrupted(document, (pairs,), each, rng),
+        *lists(document, pairs, each // 4, rng),
+        *campaign.corrupted_claims(document, 2 * each, rng),
+    ]  # fmt: skip
+    counts: Counter[str] = Counter()
+    for bad in bads:
+        claim = campaign.accepted(bad)
+        counts["rejected" if claim is None else "accepted and true"] += 1
+        assert claim is None or not claim.equal or campaign.true(claim)
+    print(name, dict(counts))
     assert counts["rejected"] >= 0.3 * counts.total() > 0
 
 
