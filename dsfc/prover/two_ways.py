@@ -93,17 +93,27 @@ def _sizes(claim: Claim, entries: bool) -> Iterator[tuple[tuple[str, int], ...]]
 def _pairs(claim: Claim) -> Iterator[ProportionalStates]:
     """Backward states of both that may be proportional, by what the last token makes of them."""
     for one, other in product(backward_states(claim.a), backward_states(claim.b)):
-        if (one.axes, one.field) == (other.axes, other.field):
-            pair = ProportionalStates(one.state, other.state, ONE, NO_ROWS)
+        if (one.axes, one.field) != (other.axes, other.field):
+            continue
+        for first in (False, True):
+            pair = ProportionalStates(one.state, other.state, ONE, first, NO_ROWS)
             with suppress(*NO_PROOF):
-                factor = _factor(reversed_claim(claim, pair))
+                factor = _factor(reversed_claim(claim, pair), first)
                 if factor is not None:
-                    yield replace(pair, factor=factor)
+                    multiple = replace(pair, factor=factor)
+                    reversed_claim(claim, multiple)  # which raises where that is no factor
+                    yield multiple
 
 
-def _factor(turned: Claim) -> Expr | None:
-    """What the second output is at the first token, divided by the first, where it is a factor."""
-    for left, right in state(turned, entries=False).first[0].outputs:
+def _factor(turned: Claim, first: bool) -> Expr | None:
+    """What one output is at the first token, divided by the other, where it is a factor.
+
+    Args:
+        turned: two mixers with backward states as outputs, reversed.
+        first: whether the first output is divided by the second.
+    """
+    for a, b in state(turned, entries=False).first[0].outputs:
+        left, right = (b, a) if first else (a, b)
         if left.num and right.num and left.den == right.den:
             (below, divisor), *_ = left.num.ordered
             (above, count), *_ = right.num.ordered
@@ -160,7 +170,7 @@ def _alone(claim: Claim, pairs: list[ProportionalStates]) -> str:
         (claim.b, {pair.b for pair in pairs}),
     ):
         for name in (b.state for b in backward_states(system) if b.state not in paired):
-            itself = ProportionalStates(name, name, ONE, NO_ROWS)
+            itself = ProportionalStates(name, name, ONE, False, NO_ROWS)
             try:
                 state(reversed_claim(replace(claim, a=system, b=system, names=()), itself), False)
             except NO_PROOF as e:

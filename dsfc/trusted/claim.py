@@ -165,13 +165,15 @@ class ProportionalStates:
     Attributes:
         a: one of the first system.
         b: one of the second.
-        factor: what b's is divided by a's: a product of numbers, sizes and parameters of both.
+        factor: a product of numbers, sizes and parameters of both.
+        of_first: whether a's state is the factor times b's; else b's is the factor times a's.
         rows: of the sequence in reversed order.
     """
 
     a: str
     b: str
     factor: Expr
+    of_first: bool
     rows: Invariant
 
 

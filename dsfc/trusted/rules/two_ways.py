@@ -4,11 +4,11 @@ Two steps show it, each by rows (`invariant`):
 
 1. A state that runs backwards is the output of a mixer of its own, on the sequence in reversed
    order, where the state runs forwards. So it is shown of pairs of such states, one of each mixer,
-   that the second is a constant factor times the first at every token.
-2. What a backward state of the first was one token later is taken for an input, and so is that of
-   the second, but for those of step 1, which are the factor times that input. The value of a state
-   at the token is what its update makes of that. The outputs are shown to be equal whatever these
-   inputs are.
+   that one is a constant factor times the other at every token.
+2. What a backward state was one token later is taken for an input, but for those that are a factor
+   times another by step 1, which are the factor times the input of that. The value of a state at
+   the token is what its update makes of this. The outputs are shown to be equal whatever the inputs
+   are.
 
 Theorem. Then the outputs are equal at every token. Proof. Let L tokens be given. Read from the last
 to the first they are a sequence too, on which a backward state h_i = F(a_i, h_{i+1}), h_L = 0, is
@@ -35,12 +35,10 @@ from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Expr, Field, Fir, Mul, Now, Num, Ones, Param, Pow, Ref, Size, Time
 from dsfc.system.ir import (
     Block,
-    Cache,
     Direction,
     Drive,
     Factor,
     Gate,
-    MaxPlus,
     Output,
     Read,
     ReadOut,
@@ -104,11 +102,17 @@ def reversed_claim(claim: Claim, pair: ProportionalStates) -> Claim:
     """
     _check_factor(claim, pair.factor)
     a, b = _reversed(claim.a, pair.a), _reversed(claim.b, pair.b)
-    (out,) = a.outputs
-    if not pair.factor.axes <= frozenset(out.axes):
+    if pair.of_first:
+        return replace(claim, a=a, b=_scaled(b, pair.factor))
+    return replace(claim, a=_scaled(a, pair.factor), b=b)
+
+
+def _scaled(system: System, factor: Expr) -> System:
+    """A mixer with its output multiplied by a factor."""
+    (out,) = system.outputs
+    if not factor.axes <= frozenset(out.axes):
         raise Rejected("a factor has an axis that its state has not")
-    scaled = replace(out, value=Gate(pair.factor, out.value))
-    return replace(claim, a=replace(a, outputs=(scaled,)), b=b)
+    return replace(system, outputs=(replace(out, value=Gate(factor, out.value)),))
 
 
 def _check_factor(claim: Claim, factor: Expr) -> None:
@@ -183,8 +187,6 @@ def _turned_term(t: Term) -> Term:
 
 
 def _turned_read(tree: ReadOut) -> ReadOut:
-    if isinstance(tree, Cache | MaxPlus):
-        raise Obstacle("a sum or a maximum over the past is read")
     if isinstance(tree, Read):
         return replace(tree, terms=tuple(map(_turned_term, tree.terms)))
     return tree
@@ -212,20 +214,22 @@ def without_backward(claim: Claim, pairs: tuple[ProportionalStates, ...]) -> Cla
         pairs: backward states that are proportional at every token; their rows are not read.
 
     Raises:
-        Rejected: a state is none that runs backwards, or stands in two pairs.
+        Rejected: a state stands in two pairs.
     """
     taken = _names(claim.a) | _names(claim.b) | {same for _, same in claim.names}
     own, theirs = (
         {b.state: _Input(_fresh(f"later_{b.state}", taken), ONE) for b in backward_states(system)}
         for system in (claim.a, claim.b)
     )
-    for states, known in ((p.a for p in pairs), own), ((p.b for p in pairs), theirs):
-        named = list(states)
-        if len(set(named)) < len(named) or not known.keys() >= set(named):
-            raise Rejected("a state stands in two pairs, or is none that runs backwards")
-    shared = {p.b: _Input(own[p.a].name, p.factor) for p in pairs}
-    a, b = _fed(claim.a, own, taken), _fed(claim.b, theirs | shared, taken)
-    return replace(claim, a=a, b=b)
+    for states in ([p.a for p in pairs], [p.b for p in pairs]):
+        if len(set(states)) < len(states):
+            raise Rejected("a backward state stands in two pairs")
+    for pair in pairs:
+        if pair.of_first:
+            own[pair.a] = _Input(theirs[pair.b].name, pair.factor)
+        else:
+            theirs[pair.b] = _Input(own[pair.a].name, pair.factor)
+    return replace(claim, a=_fed(claim.a, own, taken), b=_fed(claim.b, theirs, taken))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,19 @@ from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.expr.arithmetic import num, power
 from dsfc.expr.build import prim
+from dsfc.expr.declarations import Tensor
 from dsfc.expr.tree import Axis, Field, Now, Param, Ref, Time
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import AtSizes, Proved, Refuted, Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import System
+from dsfc.system.ir import Read, ReadOut, System
+from dsfc.system.traverse import map_trees
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Invariant, TwoWays
+from dsfc.trusted.claim import Certificate, Claim, Invariant, ProportionalStates, TwoWays
+from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.two_ways import reversed_claim, without_backward
 
 HEAD = """dims p
   input k, v, q : p
@@ -58,6 +62,14 @@ EQUAL = {
     "read at the token": (backward(DECAYED, "T"), backward(DECAYED, DECAYED)),
     "a number moved": (backward(DECAYED, "2 * T"), backward("a * T[i+1] + 2 * k", "T")),
     "a parameter moved": (backward(DECAYED, "c * T"), backward("a * T[i+1] + c * k", "T")),
+    "a parameter that may be 0": (
+        backward("a * T[i+1] + e * k", "T"),
+        backward(DECAYED, "e * T"),
+    ),
+    "a parameter that may be 0, the other way": (
+        backward(DECAYED, "e * T"),
+        backward("a * T[i+1] + e * k", "T"),
+    ),
     "a size moved": (
         backward("T[i+1] + k", "T / sqrt(p)"),
         backward("T[i+1] + k / sqrt(p)", "T"),
@@ -201,11 +213,51 @@ FACTORS = {
 }
 
 
+@pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("name", FACTORS)
-def test_another_factor_is_rejected(name: str) -> None:
+def test_another_factor_is_rejected(name: str, first: bool) -> None:
     certificate, proof = proved(*EQUAL["a sum as a state"])
-    pairs = (replace(proof.pairs[0], factor=FACTORS[name]),)
+    pairs = (replace(proof.pairs[0], factor=FACTORS[name], of_first=first),)
     rejected(certificate, proof=replace(proof, pairs=pairs))
+
+
+def test_a_factor_has_a_value_wherever_the_states_have() -> None:
+    """Rows show that Σ k is 1 / e times Σ e k, which says nothing where e is 0."""
+    certificate, proof = proved(*EQUAL["a parameter that may be 0"])
+    (pair,) = proof.pairs
+    assert pair.of_first and pair.factor == Param("e", frozenset(), Field.REAL)
+    below = replace(pair, factor=power(pair.factor, num(-1)), of_first=False)
+    message = rejected(certificate, proof=replace(proof, pairs=(below,)))
+    assert "no product of numbers, sizes and parameters" in message
+
+
+def test_a_factor_has_no_axis_that_the_state_has_not() -> None:
+    head = HEAD + "  param w : r\n"
+    head = head.replace("dims p", "dims p, r")
+    texts = [backward(DECAYED, f"T * sum[r](w) * {z}") for z in ("q * k", "k * q")]
+    found = equivalent(*(system(text, head) for text in texts))
+    assert isinstance(found, Proved | AtSizes)
+    proof = found.certificate.proof
+    assert isinstance(proof, TwoWays)
+    (w,) = (t for t in found.certificate.claim.a.params if t.name == "w")
+    assert isinstance(w, Tensor)
+    factor = Param("w", frozenset(w.axes), Field.REAL)
+    pairs = (replace(proof.pairs[0], factor=factor),)
+    message = rejected(found.certificate, proof=replace(proof, pairs=pairs))
+    assert "an axis that its state has not" in message
+
+
+def test_a_backward_state_is_read_at_its_token_or_one_later() -> None:
+    certificate, proof = proved(*EQUAL["a sum as a state"])
+
+    def further(tree: ReadOut) -> ReadOut:
+        if not isinstance(tree, Read):
+            return tree
+        return replace(tree, terms=tuple(replace(t, lag=2 * t.lag) for t in tree.terms))
+
+    far = replace(certificate.claim, a=map_trees(certificate.claim.a, further))
+    with pytest.raises(Obstacle, match="lag of -2"):
+        without_backward(far, proof.pairs)
 
 
 def test_a_factor_is_the_same_array_in_both() -> None:
@@ -236,6 +288,13 @@ def test_what_runs_the_other_way_is_not_reversed(update: str) -> None:
     found = equivalent(a, b)
     assert isinstance(found, Unknown)
     assert "`T`" in found.obstacle and "read" in found.obstacle
+
+
+def test_a_backward_state_that_reads_a_sum_over_the_past_is_not_reversed() -> None:
+    a = system(backward("T[i+1] + sum[j ≤ i](exp(k * q[j]))", "T"))
+    pair = ProportionalStates("T", "T", num(1), False, Invariant((), entries=False))
+    with pytest.raises(Obstacle, match="over the past"):
+        reversed_claim(Claim(a, a, (), (("p", 1),)), pair)
 
 
 def test_claims_of_another_kind_are_rejected() -> None:
