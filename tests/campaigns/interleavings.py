@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "specs"))
 
 import torch
 from emitted import SPECS, compiled
-from interleavings import interleave
+from interleaving import interleave
 
 import dsfc
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 from emitted import KINDS, causal
-from interleavings import interleave
+from interleaving import BAR, Interleaving, interleave
+from torch import Tensor
 
 FIRST = ("gla", "softmax", "lnssm", "short_convolution")
 """A finite state, a cache, a running maximum, earlier tokens."""
@@ -43,12 +44,19 @@ def _flipped(state: Any) -> Any:
     return type(state)(*(getattr(state, name).flip(0) for name in state.layout))
 
 
+def _leaked(masked: Any, unmasked: Any, mask: Tensor | None) -> Any:
+    return masked if mask is None else (masked[0], unmasked[1])
+
+
 MUTANTS: dict[tuple[str, str], Callable[..., Any]] = {
     ("State", "index"): lambda run: lambda *a: _flipped(run(*a)),
     ("State", "cat"): lambda run: lambda states: run([*states][::-1]),
     ("State", "repeat"): lambda run: lambda *a: _flipped(run(*a)),
-    ("States", "select"): lambda run: lambda self, tokens: run(self, tokens * 0),
+    ("States", "select"): lambda run: lambda self, tokens: run(self, (tokens - 1).clamp(min=0)),
     ("States", "at"): lambda run: lambda self, tokens: run(self, self.count),
+    ("Gla", "forward"): lambda run: (
+        lambda *a, mask=None, **k: _leaked(run(*a, mask=mask, **k), run(*a, **k), mask)
+    ),
     ("Gla", "checkpoints"): lambda run: (
         lambda *a, **k: (lambda y, s: (y, (s[-1],) * len(s)))(*run(*a, **k))
     ),
@@ -77,6 +85,33 @@ def test_a_mode_that_is_not_exact_is_seen(
     with pytest.raises(AssertionError, match="bits differ"):
         for seed in range(12):
             interleave(module, seed, exact=True)
+
+
+def _larger(y: Tensor, size: Tensor) -> Tensor:
+    return y + 2 * BAR * size
+
+
+def _next(y: Tensor, size: Tensor) -> Tensor:
+    return torch.nextafter(y, size.new_tensor(torch.inf))
+
+
+@pytest.mark.parametrize(("seed", "exact"), [(8, False), (0, True), (8, True)])
+@pytest.mark.parametrize("name", ["gla"])
+def test_a_wrong_output_is_seen_wherever_it_stands(
+    module: ModuleType, seed: int, exact: bool
+) -> None:
+    one, changed = Interleaving(module, seed, exact), _next if exact else _larger
+    one.run(8)
+    requests = [r for r in (*one.done, *one.requests) if r.tokens]
+    assert len({len(r.tokens) for r in requests}) > 2
+    for request in requests:
+        right, size = request.outputs, torch.stack(request.outputs).abs().max()
+        for k in {0, len(right) // 2, len(right) - 1}:
+            request.outputs = [*right[:k], changed(right[k], size), *right[k + 1 :]]
+            with pytest.raises(AssertionError, match="bits differ" if exact else "off by"):
+                one.judge()
+        request.outputs = right
+    one.judge()
 
 
 @pytest.mark.ci
