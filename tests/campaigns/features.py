@@ -75,7 +75,7 @@ def transformers(mixer: str, folder: Path) -> None:
 
 def states(mixer: str, folder: Path) -> None:
     """Drafts, rollback, checkpoints and forks in any order are whole sequences, exact ones too."""
-    from interleavings import interleave
+    from interleaving import interleave
 
     import dsfc
 
