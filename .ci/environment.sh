@@ -1,4 +1,4 @@
-# Sourced, not run: `environment test` makes or completes .venv with an extra of pyproject.toml.
+# Sourced, not run: `environment test` makes or completes .venv with an extra of pyproject.toml, or with several at once.
 #
 # PYTHON names the interpreter to start from. Everything is installed at the versions of
 # constraints.txt; what is there already is left alone, so calling it again takes a moment.
@@ -6,19 +6,30 @@
 # pip reads its own settings, so PIP_EXTRA_INDEX_URL can name PyTorch's index of CPU builds.
 
 environment() {
-  local extra=$1 stamp=.venv/.complete-$1 wanted
+  local extra wanted missing=()
   wanted=$(cat pyproject.toml constraints.txt | cksum)
-  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c 'import dsfc' 2>/dev/null; then
-    return 0
+  for extra in "$@"; do
+    if [ "$(cat ".venv/.complete-$extra" 2>/dev/null)" != "$wanted" ]; then
+      missing+=("$extra")
+    fi
+  done
+  if [ ${#missing[@]} = 0 ]; then
+    if .venv/bin/python -c 'import dsfc' 2>/dev/null; then
+      return 0
+    fi
+    missing=("$@")
   fi
   if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     echo "Making a virtual environment in .venv"
     "$(interpreter)" -m venv --clear .venv
+    missing=("$@")
   fi
-  echo "Installing dsfc and what '$extra' needs into .venv"
+  echo "Installing dsfc and what '${missing[*]}' needs into .venv"
   .venv/bin/python -m pip install --quiet --constraint constraints.txt torch
-  .venv/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[$extra]"
-  echo "$wanted" > "$stamp"
+  .venv/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[$(IFS=,; echo "${missing[*]}")]"
+  for extra in "${missing[@]}"; do
+    echo "$wanted" > ".venv/.complete-$extra"
+  done
 }
 
 # Installs a browser and npm, with which the playground is tested, where Debian's packages can be.

@@ -3,8 +3,9 @@
 A test without a mark is `fast`. `@pytest.mark.ci` and `@pytest.mark.full` put it into a later tier;
 `--tier ci` runs fast and ci, `--tier full` runs all. Of alike cases, `@pytest.mark.share(n)` leaves
 the first of every n in `fast`, of the others the first of every n in `ci`, and puts what remains
-into `full`; `share(n, ci=m)` leaves the first of every m in `ci` instead. Of cases that are marked
-`ci`, too, none is in `fast`. This file is the only place that says so.
+into `full`; `share(n, ci=m)` leaves the first of every m in `ci` instead, and `share(n, ci=0)` none
+of the others. Of cases that are marked `ci`, too, none is in `fast`. This file is the only place
+that says so.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
-    shares = "share(n, ci=m): of alike cases one of n is fast, of the others one of m (n) ci"
+    shares = "share(n, ci=m): of alike cases one of n is fast, of the others one of m (n; none if 0) ci"
     config.addinivalue_line("markers", shares)
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
@@ -122,7 +123,8 @@ def _keep_shares(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.ci)
             fast[function] += 1
         if item.get_closest_marker("ci"):
-            if ci[function] % share.kwargs.get("ci", share.args[0]):
+            every = share.kwargs.get("ci", share.args[0])
+            if every == 0 or ci[function] % every:
                 item.add_marker(pytest.mark.full)
             ci[function] += 1
 

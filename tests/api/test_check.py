@@ -51,7 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(SEEDS[metafunc.config.getoption("--tier")]))
 
 
-@pytest.mark.share(16, ci=9)
+@pytest.mark.share(16, ci=36)
 def test_check_says_of_random_mixers_what_compile_does(seed: int, tmp_path: Path) -> None:
     path = tmp_path / f"random_{seed}.dsf"
     path.write_text(random_mixer(seed), encoding="utf-8")

@@ -209,7 +209,7 @@ def test_no_stage_form_or_format_gives_text_away(watched: Watched) -> None:
     assert strange(seen, *ALWAYS) == []
 
 
-RANDOM = {"fast": 1, "ci": 5, "full": 300}
+RANDOM = {"fast": 1, "ci": 3, "full": 300}
 """Mixers and texts that nobody wrote, of each kind."""
 
 WORDS = {*FORMS, *SPELLINGS, *DISTRIBUTIONS, "i", "y", "first"}

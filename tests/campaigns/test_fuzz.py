@@ -16,7 +16,7 @@ from fuzz_inputs import EXTREMES, KINDS, one
 
 from dsfc.limits import Limits
 
-COUNT = {"fast": 80, "ci": 300, "full": 1_000_000}
+COUNT = {"fast": 80, "ci": 150, "full": 1_000_000}
 
 
 def broken(found: list[Ran]) -> list[str]:

@@ -95,7 +95,7 @@ HISTORY = [
 ]
 
 
-@pytest.mark.share(28, ci=3)
+@pytest.mark.share(28, ci=9)
 @pytest.mark.parametrize(("mixer", "claim", "kind"), HISTORY)
 def test_what_holds_of_earlier_tokens(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     answer = verdict(MEMORIES + mixer, f"equivalent {claim}")

@@ -89,7 +89,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("role", ROLES)
 def test_no_name_of_a_spec_meets_one_of_the_module(tmp_path: Path, role: str, every: int) -> None:

@@ -30,6 +30,7 @@ def test_a_kernel_of_chunks_is_proved_for_all_lengths_and_sizes(mixer: str, chun
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("mixer", CHUNKS)
 def test_the_kernel_that_c_prints_is_proved(mixer: str) -> None:
     kernel, *_ = load_backend("c").kernels(dsfc.load(mixer).fused("c"))
@@ -155,6 +156,7 @@ def test_a_complex_scan_is_not_decided() -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("mixer", ["retnet", "gla", "deltanet", "rwkv7", "s6", "rg_lru"])
 def test_what_is_proved_holds_of_numbers_at_other_sizes(mixer: str) -> None:
     kernel, scan = of_backend(mixer, 0)

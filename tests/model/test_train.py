@@ -41,6 +41,7 @@ def test_checkpointed_gradients_are_the_plain_ones(path: Path, tokens: Any) -> N
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.share(2, ci=0)
 def test_a_model_is_loaded_as_it_was_kept(path: Path, tokens: Any, tmp_path: Path) -> None:
     """In a process that cannot import dsfc."""
     model = made(path, tied=True)

@@ -77,7 +77,7 @@ def test_nothing_of_a_right_plan_is_missing_and_all_that_is_dropped_is(name: str
         assert caught(damaged, spec.computed), part
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=20)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_settle_and_their_damaged_ones_do_not(name: str, load) -> None:
     spec = load(name, COMPILED[name])

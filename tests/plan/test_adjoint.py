@@ -176,7 +176,7 @@ def test_shipped_adjoints_are_the_derivatives(name: str, shipped) -> None:
     check(shipped(name))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=20)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_adjoints_are_the_derivatives(name: str, load) -> None:
     check(load(name, COMPILED[name]))

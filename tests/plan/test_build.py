@@ -45,7 +45,7 @@ def test_what_is_not_planned_is_one_located_diagnostic(name: str, shipped) -> No
     assert problem.span.source.name.endswith(".dsf") and problem.span.end > problem.span.start
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=20)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_mixers_are_planned(name: str, load) -> None:
     verify(load(name, COMPILED[name]).plan)

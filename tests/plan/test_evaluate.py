@@ -37,7 +37,7 @@ def test_shipped_plans_compute_their_systems(name: str, length: int, shipped) ->
     check(shipped(name), length)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=20)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_compute_their_systems(name: str, load) -> None:
     check(load(name, COMPILED[name]), 4)

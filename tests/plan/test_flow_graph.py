@@ -31,7 +31,7 @@ def test_shipped_plans_are_acyclic(name: str, plan_of) -> None:
     check(plan_of(name))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, ci=20)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_are_acyclic(name: str, load) -> None:
     check(load(name, COMPILED[name]).plan)

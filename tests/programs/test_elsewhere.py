@@ -35,7 +35,7 @@ def test_a_program_of_torch_export_loads_without_the_module(case: Case, tmp_path
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=29)
+@pytest.mark.share(1, ci=0)
 @cases("torch", step=True)
 def test_a_step_of_torch_export_loads_without_the_module(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)

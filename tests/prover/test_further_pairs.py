@@ -81,7 +81,7 @@ def test_two_of_five_pairs_at_least_are_equal_or_cases_and_few_are_undecided() -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=24)
+@pytest.mark.share(1, ci=72)
 @pytest.mark.parametrize("file, kind, a, b", ROWS, ids=lambda value: value)
 def test_a_pair_is_decided_as_labelled(
     system: Callable, file: str, kind: str, a: str, b: str

@@ -178,7 +178,7 @@ def base(text: str, name: str) -> tuple[Compilation, Judge]:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=15)
+@pytest.mark.share(1, ci=30)
 @pytest.mark.parametrize("seed", range(30))
 def test_no_verdict_on_a_change_is_wrong(seed: int) -> None:
     rng = random.Random(seed)

@@ -52,7 +52,7 @@ def replay(text: str, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-I", "-S", path], capture_output=True, text=True)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=24)
 @pytest.mark.parametrize("file, a, b", DIFFERENT)
 def test_a_program_without_dsfc_says_the_same(
     system: Callable, tmp_path: Path, file: str, a: str, b: str

@@ -35,7 +35,7 @@ MIXERS |= {"performer": ("m", "r")}
 """Names of the maximum and of the largest exponent in the form that is written out."""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, ci=0)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.ci) if n == "mlstm" else n for n in MIXERS]
 )

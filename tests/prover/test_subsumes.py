@@ -294,7 +294,7 @@ NO_TOKEN = [
 ]
 
 
-@pytest.mark.share(2, ci=5)
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("file, a, b", NO_TOKEN)
 def test_what_no_functions_of_the_token_do(system: Callable, file: str, a: str, b: str) -> None:
     """T20: what is no gated linear attention."""

@@ -45,7 +45,7 @@ def test_no_error_is_above_its_bound(case: Callable) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=5)
 @pytest.mark.parametrize("spec", FEW)
 def test_no_error_of_any_mode_is_above_its_bound(case: Callable, spec: str) -> None:
     own = case(spec, BFLOAT16)

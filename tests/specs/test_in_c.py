@@ -75,6 +75,7 @@ def beside_c(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=7)
 @pytest.mark.parametrize("name", compiled())
 def test_specs_with_kernels_are_those_listed(name: str) -> None:
     loaded = dsfc.load(SPECS / f"{name}.dsf")
@@ -98,7 +99,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
-@pytest.mark.share(5, ci=29)
+@pytest.mark.share(5, ci=87)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:
@@ -108,7 +109,7 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     assert beside_c.module._NATIVE._functions, "no kernel ran"
 
 
-@pytest.mark.share(5, ci=29)
+@pytest.mark.share(5, ci=87)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
     if not getattr(beside_c.module, "CAUSAL", True):

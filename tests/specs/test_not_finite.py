@@ -50,6 +50,7 @@ def test_later_tokens_never_show_token_by_token(module: ModuleType, value: float
                 assert torch.equal(got[:, :t], want[:, :t]), t
 
 
+@pytest.mark.share(1, ci=4)
 def test_chunks_before_that_of_the_token_are_not_changed(module: ModuleType) -> None:
     found = surface(module)
     for mode in {"chunked", "scan"}.intersection(found.modes if found.causal else ()):
@@ -62,6 +63,7 @@ def test_chunks_before_that_of_the_token_are_not_changed(module: ModuleType) -> 
                     assert torch.equal(got[:, :t], want[:, :t]), (mode, value, t)
 
 
+@pytest.mark.share(1, ci=4)
 def test_neighbours_in_a_pack_never_show(module: ModuleType) -> None:
     """The second of three sequences, whatever the others hold: outputs, and their gradients."""
     found = surface(module)

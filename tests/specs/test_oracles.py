@@ -57,6 +57,7 @@ def test_segments_are_the_oracle(beside: Beside) -> None:
         agree(beside.ran(given, mode, CHUNK, cuts=tokens), want, EXACT, f"{mode}, token by token")
 
 
+@pytest.mark.share(1, ci=4)
 def test_leaving_states_out_changes_no_output(beside: Beside) -> None:
     if "carry" not in beside.flags:
         pytest.skip("its operators always carry the state")
@@ -68,7 +69,7 @@ def test_leaving_states_out_changes_no_output(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=8)
 @pytest.mark.parametrize("chunk", [1, 3, 64])
 def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
     given = beside.draw(13, 2)
@@ -77,6 +78,7 @@ def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
         agree(beside.ran(given, mode, chunk), want, EXACT, f"{mode}, chunk {chunk}")
 
 
+@pytest.mark.share(1, ci=4)
 def test_blocks_of_a_chunk_each_change_nothing(
     beside: Beside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

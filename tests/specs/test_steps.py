@@ -62,13 +62,13 @@ def test_steps_in_c_are_the_oracle_in_float64(
     assert started and all(n.startswith(("step", "forward")) for n in started)
 
 
-@pytest.mark.share(3, ci=9)
+@pytest.mark.share(3, ci=27)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_those_of_torch(name: str, load_target: Callable[..., ModuleType]) -> None:
     are_those_of_torch(name, "c", load_target)
 
 
-@pytest.mark.share(3, ci=20)
+@pytest.mark.share(3, ci=0)
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_of_modules_for_both_targets_are_those_of_torch(
     name: str, load_target: Callable[..., ModuleType]
@@ -85,7 +85,7 @@ def are_those_of_torch(name: str, target: str, load_target: Callable[..., Module
         assert off(got, want) < bar, dtype
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=0)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 @pytest.mark.parametrize("name", FORMS)
 def test_narrow_steps_err_at_most_twice_as_much_as_torch(
@@ -164,7 +164,7 @@ def test_a_row_that_is_not_a_number_spoils_no_other(
 # --- in place -------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(18, ci=13)
+@pytest.mark.share(18, ci=52)
 @pytest.mark.parametrize("target", ["torch", "c"])
 @pytest.mark.parametrize("name", with_kernels((*FIRST, *TORCH_AS_WELL)))
 def test_in_place_is_the_same_and_stays_where_it_is(
@@ -250,7 +250,7 @@ def test_steps_are_traced_mapped_and_counted(load_target: Callable[..., ModuleTy
 # --- Triton ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(1, ci=43)
+@pytest.mark.share(4, ci=43)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name", with_kernels())

@@ -23,8 +23,8 @@ def layered(name: str, tmp_path: Path) -> ModuleType:
     return dsfc.import_module(dsfc.compile(name, out=tmp_path / f"{name}_layer.py", layer=True))
 
 
+@pytest.mark.share(24, ci=18)
 @pytest.mark.parametrize("name", [n for n in emitted.compiled() if n not in REFUSED])
-@pytest.mark.share(24, ci=6)
 def test_maps_and_mixer_of_a_layer_are_the_mixer(module: ModuleType, layered: ModuleType) -> None:
     is_its_mixer(module, layered)
 
@@ -36,7 +36,7 @@ def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=9)
 @pytest.mark.parametrize(
     "options",
     [

@@ -21,7 +21,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(SEEDS[metafunc.config.getoption("--tier")]))
 
 
-@pytest.mark.share(2, ci=9)
+@pytest.mark.share(2, ci=36)
 def test_the_adjoint_is_the_derivative(seed: int) -> None:
     text = random_mixer(seed)
     mixer = resolve(parse(Source(f"<seed {seed}>", text)), f"random_{seed}", Library())

@@ -9,7 +9,7 @@ from gradients import check
 from random_systems import SIZES, kinds_of, random_system
 from torch_system import run
 
-COUNT = {"fast": 60, "ci": 80, "full": 2000}
+COUNT = {"fast": 60, "ci": 60, "full": 2000}
 SHARES = 4
 EVERY = {
     *("Add", "Div", "Fir", "Map", "Mul", "Param", "Pow", "Prim", "Reduce", "Ref", "Rename"),

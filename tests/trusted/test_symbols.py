@@ -228,7 +228,7 @@ def test_expressions_of_one_normal_form_have_one_value(tier: str) -> None:
     ]
     met: dict[str, list[mpmath.mpf | None]] = {}
     shared = 0
-    for _ in range({"fast": 1_500, "ci": 8_000, "full": 40_000}[tier]):
+    for _ in range({"fast": 1_500, "ci": 4_000, "full": 40_000}[tier]):
         t = tree(rng, rng.choice([1, 2, 2, 3]))
         normal = s.roots.reduced(symbolic(s, t)).text
         values = [value(t, at) for at in points]

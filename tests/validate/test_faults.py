@@ -472,7 +472,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(9, ci=10)
+@pytest.mark.share(9, ci=30)
 @pytest.mark.parametrize(("name", "fault"), CASES)
 def test_a_fault_is_caught(
     name: str,

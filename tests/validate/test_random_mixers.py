@@ -48,7 +48,7 @@ def near(got: np.ndarray, want: np.ndarray) -> bool:
     return not got.size or np.abs(got - want).max() <= TOLERANCE * max(1.0, np.abs(want).max())
 
 
-@pytest.mark.share(2, ci=29)
+@pytest.mark.share(2, ci=87)
 def test_the_system_is_the_mixer_run_literally(seed: int) -> None:
     m = mixer(seed)
     system = system_of(m)
@@ -70,7 +70,7 @@ REFUSED = ("declares no input", "has no finite state", "is an abstract map", "ou
 """What has no plan: all else runs, token by token at least."""
 
 
-@pytest.mark.share(2, ci=29)
+@pytest.mark.share(2, ci=87)
 def test_what_has_a_finite_state_and_declares_an_input_has_a_plan(seed: int) -> None:
     system = system_of(mixer(seed))
     try:

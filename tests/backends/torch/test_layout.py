@@ -42,7 +42,7 @@ def check_layout(text: str) -> None:
     assert objections(text, *LINTS) == ""
 
 
-@pytest.mark.share(32, ci=25)
+@pytest.mark.share(32, ci=75)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_a_module_is_as_a_formatter_leaves_it(name: str, build) -> None:
     check_layout(build(name, COMPILED[name]).text)

@@ -39,7 +39,7 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(nn.init, name, guard(function))
 
 
-@pytest.mark.share(12, ci=3)
+@pytest.mark.share(12, ci=9)
 @pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize("name", [*compiled(), "legs"])
 def test_only_what_is_missing_starts_afresh(build, name: str) -> None:

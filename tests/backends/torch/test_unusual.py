@@ -71,7 +71,7 @@ def test_values_are_those_of_the_spec_run_literally(built, found: Surface, lengt
             )
 
 
-@pytest.mark.share(16, ci=13)
+@pytest.mark.share(16, ci=52)
 def test_gradients_are_those_of_the_definition(found: Surface) -> None:
     sample = found.sample(LENGTH, state=False)
     want = values.defined(found, sample)
@@ -94,7 +94,7 @@ def test_two_segments_are_the_whole(found: Surface) -> None:
             agree(got, want, EXACT, f"{mode}, cut at {cuts}")
 
 
-@pytest.mark.share(9, ci=13)
+@pytest.mark.share(9, ci=52)
 def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
     if not found.causal:
         pytest.skip("it goes on from no state")

@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(1, ci=121)
+@pytest.mark.share(2, ci=121)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -313,7 +313,7 @@ def agree_with_the_loop_on_packs(found: Surface, how: str) -> None:
     agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
 
 
-@pytest.mark.share(1, ci=73)
+@pytest.mark.share(2, ci=73)
 @pytest.mark.parametrize(
     "name",
     [
@@ -430,7 +430,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(1, ci=61)
+@pytest.mark.share(3, ci=61)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])

@@ -47,7 +47,7 @@ def test_kernels_are_the_definition_from_a_state(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=18)
 @pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
 def test_masked_tokens_and_packs(
     module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch

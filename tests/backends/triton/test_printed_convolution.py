@@ -75,7 +75,7 @@ def test_kernels_are_those_of_the_ir(spec: str, strong: bool, tmp_path: Path) ->
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(1, ci=10)
 @pytest.mark.parametrize("length", [1, 16, 37])
 def test_kernels_are_the_definition_from_a_state(
     length: int, module: ModuleType, monkeypatch: pytest.MonkeyPatch

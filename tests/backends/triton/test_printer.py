@@ -88,7 +88,7 @@ def test_forward_chunks_are_those_of_the_ir(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=21)
 @pytest.mark.parametrize("strong", [False, True])
 @pytest.mark.parametrize("length", [0, 15, 33])
 @pytest.mark.parametrize("spec", FORMS)

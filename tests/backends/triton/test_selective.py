@@ -254,7 +254,7 @@ DECAYS = {
 }
 
 
-@pytest.mark.share(1, ci=67)
+@pytest.mark.share(3, ci=67)
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
 
 
-@pytest.mark.share(3, ci=25)
+@pytest.mark.share(9, ci=25)
 @pytest.mark.parametrize("states", [2, 17])
 @pytest.mark.parametrize("decay", NESTED)
 def test_constants_inside_a_log_decay_are_those_of_their_state(

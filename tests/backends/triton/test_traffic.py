@@ -190,7 +190,7 @@ def launched(
     return {"forward": forward, "backward": traffic.since(forward)}
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(3, ci=5)
 @pytest.mark.parametrize("shape", CUT)
 @pytest.mark.parametrize("name", ["retnet", "ssd"])
 def test_chunks_move_what_their_parts_need(

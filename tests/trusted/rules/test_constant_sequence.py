@@ -161,6 +161,7 @@ def test_constant_sequences_have_no_locality() -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_no_point_shows_that_a_case_is_none(a: str, b: str, _) -> None:
     at = claim(a, b)

@@ -84,14 +84,14 @@ def rejected(certificate: Certificate) -> str:
     return str(caught.value)
 
 
-@pytest.mark.share(6, ci=2)
+@pytest.mark.share(6, ci=6)
 @pytest.mark.parametrize("file, a, b", pairs("equal"))
 def test_equal_systems_are_accepted(system: Callable, file: str, a: str, b: str) -> None:
     claim = claim_of(system, file, a, b)
     assert check(write(shown(claim))).claim == claim
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=8)
 @pytest.mark.parametrize("file, a, b", pairs("different"))
 def test_no_other_systems_are(system: Callable, file: str, a: str, b: str) -> None:
     assert "is not 0" in rejected(shown(claim_of(system, file, a, b)))

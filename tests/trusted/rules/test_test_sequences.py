@@ -250,6 +250,7 @@ def test_no_part_can_be_left_out_or_multiplied_by_another_number(pair) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize("a, b, _", LABELS["cases"]["case"])
 def test_no_certificate_of_another_pair_shows_that_a_case_is_none(a: str, b: str, _) -> None:
     left, right = system("cases", a), system("cases", b)
