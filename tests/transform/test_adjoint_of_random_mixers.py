@@ -13,7 +13,7 @@ from dsfc.mixer import Library, resolve, sizes
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 
-SEEDS = {"fast": 10, "ci": 100, "full": 500}
+SEEDS = {"fast": 10, "ci": 50, "full": 500}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -21,7 +21,7 @@ from dsfc.system.evaluate import evaluate
 from dsfc.system.traverse import parts, trees
 from dsfc.system.verify import verify
 
-SEEDS = {"fast": 20, "ci": 150, "full": 500}
+SEEDS = {"fast": 20, "ci": 80, "full": 500}
 TOLERANCE = 1e-12
 
 
