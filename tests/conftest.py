@@ -80,7 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
-    shares = "share(n, ci=m): of alike cases one of n is fast, of the others one of m (n; none if 0) ci"
+    shares = "share(n, ci=m): of alike cases one of n is fast, of others one of m (n; 0: none) ci"
     config.addinivalue_line("markers", shares)
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
