@@ -29,7 +29,7 @@ from dsfc.prover.sizes import (
     small,
     with_whole_roots,
 )
-from dsfc.prover.two_ways import DIFFER, proofs, runs_backwards
+from dsfc.prover.two_ways import DIFFER, NO_PROOF, proof_at, proofs, runs_backwards
 from dsfc.prover.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
@@ -372,6 +372,11 @@ def _prove_two_ways(claim: Claim, entries: bool) -> Proved | AtSizes | str:
 
 def _proved_at(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the kernel accepted, at the sizes of the claim, or why there is none."""
+    if runs_backwards(claim):
+        try:
+            return _accepted(proof_at(claim, entries))
+        except NO_PROOF as e:
+            return _obstacle(e)
     verdict = _proved_by(claim, entries, ())
     if not isinstance(verdict, str):
         return verdict

@@ -64,7 +64,7 @@ def proofs(claim: Claim, entries: bool) -> Iterator[Certificate]:
     obstacle: Obstacle | None = None
     for sizes in _sizes(claim, entries):
         try:
-            yield _proof(replace(claim, sizes=sizes, every=()), entries)
+            yield proof_at(replace(claim, sizes=sizes), entries)
         except NO_PROOF as e:
             obstacle = obstacle or Obstacle(str(e))
     if obstacle is not None:
@@ -140,12 +140,17 @@ def _power(name: str, exponent: int, claim: Claim) -> Expr | None:
     return None
 
 
-def _proof(claim: Claim, entries: bool) -> Certificate:
-    """A proof at the sizes of a claim.
+def proof_at(claim: Claim, entries: bool) -> Certificate:
+    """Returns a proof at the sizes of a claim, for all sizes of as many axes as it shows.
+
+    Args:
+        claim: an equality, at some sizes.
+        entries: whether linear maps of tokens are written out in the entries of their matrices.
 
     Raises:
         Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError: there is none.
     """
+    claim = replace(claim, every=())
     pairs = list[ProportionalStates]()
     every = {name for name, _ in claim.sizes}
     for pair in _pairs(claim):

@@ -101,11 +101,11 @@ def test_sizes_that_cannot_be_are_a_wrong_command_line(
 BACK = """
 mixer a { dims n
   input u : n
-  y = sum[j ≥ i](u[j])
+  y = sum[j ≥ i](u[j] + u[j]^2)
 }
 mixer b { dims n
   input u : n
-  y = sum[j ≥ i](3 * u[j]) / 3
+  y = sum[j ≥ i](u[j]) + sum[j ≥ i](u[j]^2)
 }
 """
 

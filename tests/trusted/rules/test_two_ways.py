@@ -290,6 +290,15 @@ def test_what_runs_the_other_way_is_not_reversed(update: str) -> None:
     assert "`T`" in found.obstacle and "read" in found.obstacle
 
 
+def test_a_filter_of_what_backward_states_give_is_proved_at_its_taps() -> None:
+    head = HEAD.replace("dims p", "dims p, r = 3") + "  param w : r\n"
+    filtered = "z = {}\n  y = fir[r](w, z)"
+    a = system(filtered.format("sum[j > i](k[j]) + v"), head)
+    b = system(filtered.format("v + sum[j > i](k[j])"), head)
+    found = equivalent(a, b)
+    assert isinstance(found, AtSizes) and dict(found.fixed) == {"r": 3}
+
+
 def test_a_backward_state_that_reads_a_sum_over_the_past_is_not_reversed() -> None:
     a = system(backward("T[i+1] + sum[j ≤ i](exp(k * q[j]))", "T"))
     pair = ProportionalStates("T", "T", num(1), False, Invariant((), entries=False))
