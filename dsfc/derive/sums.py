@@ -129,6 +129,12 @@ class _Sums:
     def _run(self, run: RunFactor, lag: int, past: Past, backward: bool) -> tuple[Expr, Expr, Expr]:
         """Returns the decay of a run, and the factors that its ends leave at i and at j."""
         outer, here = past.outer or TIME, past.var
+        if backward and run.then_lag == 1:
+            # A state that decays by its own token's factor has those from there to before j.
+            if run.now_lag <= lag:
+                raise NotSeparable(run.arg, "the bounds of the running product leave the sum's")
+            at_outer = mul(*(self._at(run.arg, outer, k) for k in range(lag + 1, run.now_lag)))
+            return run.arg, at_outer, ONE
         if backward:
             if run.then_lag or run.now_lag < lag:
                 raise NotSeparable(run.arg, "the bounds of the running product leave the sum's")

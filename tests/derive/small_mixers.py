@@ -828,6 +828,25 @@ SUMS = {
         "param w : d -> h\na = sigmoid(w u)\n"
         "y = sum[j > i](prod[i < l ≤ j-1](1 - a[l] / 2) * q · k[j] * v[j])"
     ),
+    "a future from the token to before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i ≤ l < j](a[l]) * q · k[j] * v[j])"
+    ),
+    "a strict future from the token to before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j > i](prod[i ≤ l < j](1 - a[l] / 2) * q · k[j] * v[j])"
+    ),
+    "a strict future from two before to before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j > i](prod[i-2 < l < j](a[l]) * q · k[j] * v[j])"
+    ),
+    "a future from after to before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i < l < j](a[l]) * q · k[j] * v[j])"
+    ),
+    "a future of a constant to before": (
+        "param c : h unit\ny = sum[j ≥ i](prod[i ≤ l < j](c) * q · k[j] * v[j])"
+    ),
     "a future of a function": (
         "param w : d -> h\na = w u\n"
         "y = sum[j ≥ i](prod[i < l ≤ j](sigmoid(a[l])) * q · k[j] * v[j])"
