@@ -16,13 +16,14 @@ from torch import nn
 from dsfc import files
 from dsfc.api.compile import compile_spec
 from dsfc.api.imported import imported
+from dsfc.api.operator_rule import linear_attention
 from dsfc.diagnostics.catalogue import NoExport
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.programs.agreement import agreed
 from dsfc.programs.program import program
-from dsfc.programs.targets import TARGETS, write
-from dsfc.programs.token_loop import NoProgram
+from dsfc.programs.targets import OPERATORS, TARGETS, write
+from dsfc.programs.token_loop import NoProgram, decompositions
 from dsfc.source import NOWHERE
 from dsfc.validate.surface import SurfaceError, surface
 from dsfc.validate.weights import Unfit, read
@@ -51,6 +52,7 @@ def export(
     *,
     to: str = "torch",
     step: bool = False,
+    operator: str | None = None,
 ) -> Exported:
     """Writes a layer as a program of open batch and length, with the layer's parameters.
 
@@ -64,23 +66,28 @@ def export(
         to: `torch`, for `torch.export.load`; `aoti`, machine code for
             `torch._inductor.aoti_load_package`; or `onnx`.
         step: whether the program takes one token, `[B, ...]`, for decoding.
+        operator: `linear_attention` for ONNX's own operator LinearAttention (operator set 27) in
+            the place of the loop over tokens, where a proof says that the layer's recurrence is one
+            of its update rules. Only with `onnx`.
 
     Returns:
         the file, the names of what the program takes and gives, and how far it is from the layer.
 
     Raises:
         DiagnosticError: E-EXPORT, with what stands against it; E-FILE, the file cannot be written.
-        ValueError: no such target.
+        ValueError: no such target or operator.
     """
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(TARGETS)}, got {to!r}")
+    if operator is not None and (operator not in OPERATORS or to != "onnx"):
+        raise ValueError(f"operator is for onnx, one of {', '.join(OPERATORS)}, got {operator!r}")
     file = Path(path)
     try:
         _check_suffix(file, to)
-        traced = program(layer, step)
+        traced = program(layer, step, decompositions if operator is None else linear_attention)
         with TemporaryDirectory(prefix="dsfc-") as folder, _quietly():
             draft = Path(folder) / file.name
-            error = agreed(traced, write(traced, to, draft), to)
+            error = agreed(traced, write(traced, to, draft, operator), to)
             content = draft.read_bytes()
     except NoProgram as e:
         known = NoExport(NOWHERE, layer=type(layer).__name__, target=to, problem=str(e))
@@ -120,6 +127,7 @@ def export_file(
     mixer: str | None = None,
     to: str = "torch",
     step: bool = False,
+    operator: str | None = None,
 ) -> Exported:
     """Makes the layer of a spec or of an emitted module, and writes it as `export` does.
 
@@ -132,6 +140,7 @@ def export_file(
         mixer: which mixer of the spec.
         to: as of `export`.
         step: as of `export`.
+        operator: as of `export`.
 
     Returns:
         as `export`.
@@ -151,7 +160,7 @@ def export_file(
         except (SurfaceError, Unfit) as e:
             known = NoExport(NOWHERE, layer=file.name, target=to, problem=str(e))
             raise DiagnosticError((known,)) from e
-        return export(layer, path, to=to, step=step)
+        return export(layer, path, to=to, step=step, operator=operator)
 
 
 def _made(module: ModuleType, sizes: Mapping[str, int]) -> nn.Module:

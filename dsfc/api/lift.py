@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import Compilation, SpecText
@@ -31,6 +32,9 @@ from dsfc.source import Source, Span
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.letters import fold
 from dsfc.syntax.parse import parse
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,32 @@ def lift(
         DiagnosticError: E-LIFT, at the line of the user's code that cannot be lifted; or E-FILE.
     """
     file = Path(path)
-    where: Where | None = None
     try:
         module = build(file, name, arguments or {})
+    except CannotLift as e:
+        raise DiagnosticError((_diagnostic(e, file),)) from e
+    return lift_module(module, name, file, inputs)
+
+
+def lift_module(
+    module: nn.Module,
+    name: str,
+    file: Path,
+    inputs: Mapping[str, Sequence[object]] | None = None,
+) -> Lifted:
+    """Returns a module at hand as a spec, as `lift` does one of a file.
+
+    Args:
+        module: the module, in double precision.
+        name: what the mixer is called after.
+        file: a Python file, where mistakes without a line of their own are said to be.
+        inputs: as of `lift`.
+
+    Raises:
+        DiagnosticError: E-LIFT.
+    """
+    where: Where | None = None
+    try:
         traced = trace(module, inputs or {})
         recogniser = Recogniser(traced, OPERATIONS)
         value = recogniser.run()

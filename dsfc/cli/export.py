@@ -24,6 +24,11 @@ from dsfc.cli.spec import SpecWord, spec_and_mixer
     show_default=True,
     help="For torch.export.load, as machine code for PyTorch, or for ONNX.",
 )
+@click.option(
+    "--operator",
+    type=click.Choice(("linear_attention",)),
+    help="ONNX's own operator in place of the loop, where a proof says that it is that.",
+)
 @click.option("--step", is_flag=True, help="One token, with the state before and after.")
 @click.option(
     "--size",
@@ -43,6 +48,7 @@ def export(
     target: str,
     out: Path,
     to: str,
+    operator: str | None,
     step: bool,
     sizes: tuple[str, ...],
     weights: Path | None,
@@ -53,6 +59,8 @@ def export(
     The batch and the length stay open. The program is run beside the layer first, and nothing is
     written unless both give the same numbers. A module is a program, and this command runs it.
     """
+    if operator is not None and to != "onnx":
+        raise click.UsageError("--operator is one of ONNX: add --to onnx")
     chosen = sizes_of(sizes)
     target, mixer = spec_and_mixer(target, mixer)
     try:
@@ -62,7 +70,9 @@ def export(
             raise
         raise click.UsageError("export runs the module: install torch first") from None
     with progress("tracing the layer, then running both"):
-        done = export_file(target, out, chosen, weights=weights, mixer=mixer, to=to, step=step)
+        done = export_file(
+            target, out, chosen, weights=weights, mixer=mixer, to=to, step=step, operator=operator
+        )
     click.echo(done.path)
     click.echo(f"  takes {', '.join(done.inputs)}; gives {', '.join(done.outputs)}")
     click.echo(f"  differs from the layer by {done.error:.1e} at most")

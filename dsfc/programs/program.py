@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.fx.experimental import _config as shapes
 
-from dsfc.programs.token_loop import NoProgram, decompositions
+from dsfc.programs.token_loop import NoProgram, Replaced, decompositions
 from dsfc.validate.surface import Layer, Surface, SurfaceError, ends, surface
 
 _BATCH, _LENGTH, _EARLIER = 3, 5, 4
@@ -59,12 +59,13 @@ class Program:
         return outs
 
 
-def program(layer: nn.Module, step: bool = False) -> Program:
+def program(layer: nn.Module, step: bool = False, replaced: Replaced = decompositions) -> Program:
     """Traces a layer of an emitted module with open batch and length.
 
     Args:
         layer: the layer, with the parameters that the program is to have.
         step: whether the program takes one token and the state before it.
+        replaced: gives what takes the place of each operator of a module that a graph calls.
 
     Raises:
         NoProgram: the layer is of no emitted module, or cannot be traced so.
@@ -84,15 +85,16 @@ def program(layer: nn.Module, step: bool = False) -> Program:
     example = _example(layer, known, step, _BATCH, 1 if step else _LENGTH, _EARLIER, 0)
     wrapper = _Wrapper(layer, known, step)
     open_sizes = {name: _open(known, name, step) for name in example}
-    with _quietly():
-        try:
+    try:
+        with _quietly():
             traced = torch.export.export(
                 wrapper, (), example, dynamic_shapes=open_sizes, strict=False
             )
-            table = decompositions(known.module, traced.graph)
+        table = replaced(known.module, traced.graph)
+        with _quietly():
             traced = _without_ones(traced.run_decompositions(table) if table else traced)
-        except torch._dynamo.exc.UserError as e:
-            raise NoProgram(str(e).splitlines()[0]) from e
+    except torch._dynamo.exc.UserError as e:
+        raise NoProgram(str(e).splitlines()[0]) from e
     states = known.states if known.causal else ()
     outputs = ("y", *(f"{name}_next" for name in states))
     return Program(layer, known, step, traced, tuple(example), outputs)

@@ -19,6 +19,8 @@ from torch._higher_order_ops.scan import scan_op
 from torch.fx import Node
 
 Decomposition = Callable[..., Any]
+Replaced = Callable[[ModuleType, torch.fx.Graph], dict[Any, Decomposition]]
+"""Takes a module and a traced graph to what takes the place of each operator of the module."""
 
 
 class NoProgram(Exception):
