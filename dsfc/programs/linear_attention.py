@@ -161,17 +161,17 @@ def _candidates(module: ModuleType, node: Node) -> tuple[Call, ...]:
             "whose state has heads, keys and values"
         )
     sizes = dict(zip(SIZES, shape[1:], strict=True))
-    found = tuple(
+    known = tuple(
         call for rule in RULES if (call := _as_rule(rule, loop, node, timed, sizes)) is not None
     )
-    if not found:
+    if not known:
         nearest = min(RULES, key=lambda r: (abs(len(r.takes) - len(timed)), -len(r.takes)))
         raise NoProgram(
             f"its recurrence is no update rule of {OPERATOR}: it takes {len(timed)} values of a "
             f"token, and the nearest, {nearest.name}, takes {', '.join(nearest.takes)}, "
             "a decay of a head or of a key"
         )
-    return found
+    return known
 
 
 def _as_rule(
@@ -240,10 +240,10 @@ def written(call: Call) -> Callable[..., Any]:
         batch, heads, _, width = state.shape
         length = at["value"].shape[1]
         packed = {name: _packed(x, call.axes[name], heads) for name, x in at.items()}
-        given = [packed.get(x) for x in ("query", "key", "value")]
+        values = [packed.get(x) for x in ("query", "key", "value")]
         out, after = torch.onnx.ops.symbolic_multi_out(
             f"{DOMAIN}::{OPERATOR}",
-            [*given, state, packed.get("g"), packed.get("beta")],
+            [*values, state, packed.get("g"), packed.get("beta")],
             attrs={
                 "q_num_heads": heads,
                 "kv_num_heads": heads,
