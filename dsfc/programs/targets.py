@@ -137,8 +137,8 @@ def _run_by_reference(program: Program, path: Path) -> Run:
 
 def _run_by(program: Program, run: Callable[..., Any]) -> Run:
     def by_name(tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        given = {name: tensors[name].cpu().numpy() for name in program.inputs}
-        return tuple(torch.from_numpy(x) for x in run(list(program.outputs), given))
+        arrays = {name: tensors[name].cpu().numpy() for name in program.inputs}
+        return tuple(torch.from_numpy(x) for x in run(list(program.outputs), arrays))
 
     return by_name
 

@@ -15,7 +15,7 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 133_400
+HOUSE = 135_600
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES: dict[str, int] = {}
