@@ -16,7 +16,7 @@ from dsfc.api.pipeline import SpecText
 from dsfc.expr.arithmetic import num, power
 from dsfc.expr.build import prim
 from dsfc.expr.declarations import Tensor
-from dsfc.expr.tree import Axis, Field, Now, Param, Ref, Time
+from dsfc.expr.tree import Axis, Field, Now, Param, Ref, Size, Time
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import AtSizes, Proved, Refuted, Unknown
 from dsfc.source import Source
@@ -210,6 +210,9 @@ FACTORS = {
     "a function": prim("exp", Param("e", frozenset(), Field.REAL)),
     "another parameter": Param("a", frozenset(), Field.REAL),
     "complex": Param("e", frozenset(), Field.COMPLEX),
+    "a power without end": power(Param("c", frozenset({P}), Field.REAL), num(10**30)),
+    "a root without end": power(Param("c", frozenset({P}), Field.REAL), num(Fraction(1, 10**30))),
+    "a power of a size without end": power(Size(P), num(-(10**20))),
 }
 
 
