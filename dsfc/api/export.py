@@ -22,7 +22,7 @@ from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.programs.agreement import agreed
 from dsfc.programs.program import program
-from dsfc.programs.targets import OPERATORS, TARGETS, write
+from dsfc.programs.targets import OPERATORS, TARGETS, form_for, write
 from dsfc.programs.token_loop import NoProgram, decompositions
 from dsfc.source import NOWHERE
 from dsfc.validate.surface import SurfaceError, surface
@@ -38,12 +38,15 @@ class Exported:
         inputs: names of inputs, then of the states before; a program takes them by name.
         outputs: `y`, then `S_next` of a state `S`, in the order of the results.
         error: largest relative difference from the layer, beside which it was run; a pure number.
+        parts: of the inputs and outputs, the complex ones that ONNX takes and gives as real tensors
+            with a last axis of 2, the real and imaginary parts, as `torch.view_as_real` does.
     """
 
     path: Path
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     error: float
+    parts: tuple[str, ...] = ()
 
 
 def export(
@@ -58,7 +61,8 @@ def export(
 
     The program takes the inputs `[B, L, ...]` and the tensors of the state before, by name, and
     returns y and the tensors of the state after. It needs neither the emitted module nor dsfc. It
-    is run beside the layer before the file is written.
+    is run beside the layer before the file is written. In an ONNX file a complex state is a real
+    tensor with a last axis of 2.
 
     Args:
         layer: an instance of the class of an emitted module.
@@ -84,7 +88,8 @@ def export(
     file = Path(path)
     try:
         _check_suffix(file, to)
-        traced = program(layer, step, decompositions if operator is None else linear_attention)
+        replaced = decompositions if operator is None else linear_attention
+        traced = form_for(program(layer, step, replaced), to)
         with TemporaryDirectory(prefix="dsfc-") as folder, _quietly():
             draft = Path(folder) / file.name
             error = agreed(traced, write(traced, to, draft, operator), to)
@@ -98,7 +103,7 @@ def export(
             part.replace(file)
     except OSError as e:
         raise file_error(file, e) from e
-    return Exported(file, traced.inputs, traced.outputs, error)
+    return Exported(file, traced.inputs, traced.outputs, error, traced.parts)
 
 
 def _check_suffix(file: Path, to: str) -> None:

@@ -75,4 +75,6 @@ def export(
         )
     click.echo(done.path)
     click.echo(f"  takes {', '.join(done.inputs)}; gives {', '.join(done.outputs)}")
+    if done.parts:
+        click.echo(f"  of {', '.join(done.parts)} the last axis is the real and imaginary parts")
     click.echo(f"  differs from the layer by {done.error:.1e} at most")

@@ -436,10 +436,11 @@ class NoExport(Diagnostic):
     """A layer cannot be exported to what was asked for.
 
     The message names the reason: a mixer that reads later tokens has no step; ONNX has no complex
-    numbers; a library is not installed (`pip install 'dsfc[export]'` brings onnx, onnxscript and
-    onnxruntime); the recurrence is not proved to be a rule of the operator that `--operator`
-    names; or the program that was written gives other numbers than its layer, since every program
-    is run beside its layer first. Nothing is written.
+    numbers, and an operator of them has no form in real ones; a library is not installed
+    (`pip install 'dsfc[export]'` brings onnx, onnxscript and onnxruntime); the recurrence is not
+    proved to be a rule of the operator that `--operator` names; or the program that was written
+    gives other numbers than its layer, since every program is run beside its layer first. Nothing
+    is written.
 
     ```console wrong
     $ dsfc export dlr_bidirectional --size d=4 --size n=2 --size m=2 --step -o step.pt2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -33,6 +33,7 @@ class Program:
         exported: the traced program, of named tensors `inputs` to the tuple `outputs`.
         inputs: names of inputs, `[B, L, ...]` or `[B, ...]` of a token, then of the states before.
         outputs: `y`, then `S_next` of a state `S`: names of the results in order.
+        parts: of those, the complex ones that have a last axis of 2, the real and imaginary parts.
     """
 
     layer: Layer
@@ -41,6 +42,7 @@ class Program:
     exported: ExportedProgram
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
     def example(self, batch: int, length: int, earlier: int, seed: int = 0) -> dict[str, Tensor]:
         """Returns inputs and the state after earlier tokens, by name.
@@ -51,12 +53,17 @@ class Program:
             earlier: how many tokens lie before; with 0 the state is that before the first token.
             seed: of the draw.
         """
-        return _example(self.layer, self.surface, self.step, batch, length, earlier, seed)
+        example = _example(self.layer, self.surface, self.step, batch, length, earlier, seed)
+        return self._as_parts(example)
 
     def eager(self, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns what the layer itself gives, in the order of `outputs`."""
-        outs: tuple[Tensor, ...] = _Wrapper(self.layer, self.surface, self.step)(**tensors)
-        return outs
+        whole = {n: torch.view_as_complex(x) if n in self.parts else x for n, x in tensors.items()}
+        outs = _Wrapper(self.layer, self.surface, self.step)(**whole)
+        return tuple(self._as_parts(dict(zip(self.outputs, outs, strict=True))).values())
+
+    def _as_parts(self, named: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {n: torch.view_as_real(x) if n in self.parts else x for n, x in named.items()}
 
 
 def program(layer: nn.Module, step: bool = False, replaced: Replaced = decompositions) -> Program:
@@ -83,21 +90,54 @@ def program(layer: nn.Module, step: bool = False, replaced: Replaced = decomposi
     if step and not known.causal:
         raise NoProgram("it reads later tokens, so that there is no step from token to token")
     example = _example(layer, known, step, _BATCH, 1 if step else _LENGTH, _EARLIER, 0)
-    wrapper = _Wrapper(layer, known, step)
-    open_sizes = {name: _open(known, name, step) for name in example}
-    try:
+    states = known.states if known.causal else ()
+    outputs = ("y", *(f"{name}_next" for name in states))
+    with _refusing():
         with _quietly():
-            traced = torch.export.export(
-                wrapper, (), example, dynamic_shapes=open_sizes, strict=False
-            )
+            traced = _trace(_Wrapper(layer, known, step), known, step, example)
         table = replaced(known.module, traced.graph)
         with _quietly():
             traced = _without_ones(traced.run_decompositions(table) if table else traced)
-    except torch._dynamo.exc.UserError as e:
-        raise NoProgram(str(e).splitlines()[0]) from e
-    states = known.states if known.causal else ()
-    outputs = ("y", *(f"{name}_next" for name in states))
     return Program(layer, known, step, traced, tuple(example), outputs)
+
+
+def again(program: Program, form: Callable[[ExportedProgram], nn.Module]) -> Program:
+    """Traces a program once more, in another form.
+
+    Args:
+        program: the program; its `parts` are those of the form.
+        form: makes the same function of named tensors of what was traced, which calls PyTorch's
+            core operators.
+
+    Raises:
+        NoProgram: it cannot be traced so.
+    """
+    example = program.example(_BATCH, 1 if program.step else _LENGTH, _EARLIER)
+    with _refusing(), _quietly():
+        core = form(program.exported.run_decompositions())
+        traced = _trace(core, program.surface, program.step, example)
+    return replace(program, exported=_without_ones(traced))
+
+
+def named_function(names: tuple[str, ...], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function of named tensors of one that takes them in a dictionary."""
+    parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    signature = inspect.Signature(parameters)
+
+    def forward(*tensors: Tensor, **named: Tensor) -> Any:  # noqa: ANN401 - what is run gives
+        return run(signature.bind(*tensors, **named).arguments)
+
+    # What traces a module names its inputs as the signature does; mypy knows none of functions.
+    forward.__signature__ = signature  # type: ignore[attr-defined]
+    return forward
+
+
+def _trace(
+    form: nn.Module, known: Surface, step: bool, example: dict[str, Tensor]
+) -> ExportedProgram:
+    """Traces a function of named tensors with open batch and length."""
+    open_sizes = {name: _open(known, name, step) for name in example}
+    return torch.export.export(form, (), example, dynamic_shapes=open_sizes, strict=False)
 
 
 def _open(known: Surface, name: str, step: bool) -> dict[int, Any]:
@@ -124,6 +164,15 @@ def _without_ones(traced: ExportedProgram) -> ExportedProgram:
 
 
 @contextmanager
+def _refusing() -> Iterator[None]:
+    """Tells what PyTorch says of what cannot be traced as a reason why there is no program."""
+    try:
+        yield
+    except torch._dynamo.exc.UserError as e:
+        raise NoProgram(str(e).splitlines()[0]) from e
+
+
+@contextmanager
 def _quietly() -> Iterator[None]:
     """Traces sizes of 0 and 1 as any others, without gradients and without PyTorch's warnings."""
     # PyTorch gives its modules of options `patch` when they are imported, which mypy does not see.
@@ -144,24 +193,13 @@ class _Wrapper(nn.Module):
         self._known, self._step = known, step
         # Attention chooses among PyTorch's functions by sizes; one formula serves all of them.
         self._mode = "parallel" if known.growing else "auto"
-        states = known.states if known.causal else ()
-        parameters = [
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            for name in (*known.inputs, *states)
-        ]
-        signature = inspect.Signature(parameters)
+        self._states = known.states if known.causal else ()
+        self.forward = named_function((*known.inputs, *self._states), self._run)
 
-        def forward(*tensors: Tensor, **named: Tensor) -> tuple[Tensor, ...]:
-            bound = signature.bind(*tensors, **named).arguments
-            return self._run([bound[n] for n in known.inputs], [bound[n] for n in states])
-
-        # What traces a module names its inputs as the signature does; mypy knows none of functions.
-        forward.__signature__ = signature  # type: ignore[attr-defined]
-        self.forward = forward
-
-    def _run(self, inputs: list[Tensor], states: list[Tensor]) -> tuple[Tensor, ...]:
+    def _run(self, named: dict[str, Tensor]) -> tuple[Tensor, ...]:
         """Returns y and the states after."""
         known = self._known
+        inputs, states = [named[n] for n in known.inputs], [named[n] for n in self._states]
         before = known.module.State(*states) if states else None
         if self._step:
             y, after = self.layer.step(*inputs, before)

@@ -14,6 +14,7 @@ from torch import Tensor
 from dsfc.programs.agreement import Run
 from dsfc.programs.linear_attention import DOMAIN, OPERATOR, OPSET
 from dsfc.programs.program import Program
+from dsfc.programs.real_form import real_form
 from dsfc.programs.token_loop import NoProgram
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ def write_onnx(program: Program, path: Path) -> Run:
     """Writes an ONNX file; a recurrence is its operator Scan.
 
     Raises:
-        NoProgram: a tensor is complex, which ONNX has no operators for; or onnx, onnxscript or
-            onnxruntime are not installed.
+        NoProgram: onnx, onnxscript or onnxruntime are not installed.
     """
     _exported_to_onnx(program, path)
     return _run_by_runtime(program, path)
@@ -99,9 +99,6 @@ def _with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _exported_to_onnx(program: Program, path: Path) -> None:
-    known = _complex(program)
-    if known:
-        raise NoProgram(f"ONNX has no complex numbers, and {known} is complex")
     try:
         import onnxruntime  # noqa: F401 - what runs the file
         import onnxscript  # noqa: F401 - the exporter of torch needs it
@@ -154,11 +151,24 @@ OPERATORS = ("linear_attention",)
 """Operators of ONNX that may take the place of a recurrence."""
 
 
+def form_for(program: Program, to: str) -> Program:
+    """Returns a program in the form that a target takes: ONNX has no complex numbers.
+
+    Args:
+        program: the program.
+        to: one of `TARGETS`.
+
+    Raises:
+        NoProgram: it has no such form.
+    """
+    return real_form(program) if to == "onnx" else program
+
+
 def write(program: Program, to: str, path: Path, operator: str | None = None) -> Run:
     """Writes a program and returns what runs the file.
 
     Args:
-        program: the program.
+        program: the program, in the form for the target.
         to: one of `TARGETS`.
         path: the file.
         operator: one of `OPERATORS` that stands in the program, which is for `onnx` then.

@@ -111,14 +111,19 @@ def _scanned(loop: Callable[..., Any], places: Places, args: tuple[Any, ...]) ->
         outs = loop(*_tensors(tuple(full)))
         reads, after = outs[:-count], outs[-count:]
         # What a loop over tokens returns shares no memory with what it takes.
-        return [*(x.clone() for x in after), *(x.squeeze(1).clone() for x in reads)]
+        return [*map(laid_out, after), *(x.squeeze(1).clone() for x in reads)]
 
-    states = [args[at] for at in places.states]
+    states = [laid_out(args[at]) for at in places.states]
     rows = [args[at].movedim(1, 0) for at in places.timed]
     fixed = tuple(args[at] for at in places.fixed)
     # Inductor's loop allocates its results by sizes that it was handed, so the open ones are too.
     outs = scan_op(body, states, rows, (*fixed, *_open_sizes((*states, *rows, *fixed))))
     return *(x.movedim(0, 1) for x in outs[count:]), *outs[:count]
+
+
+def laid_out(x: Tensor) -> Tensor:
+    """A copy in row-major layout: a loop over tokens takes and gives its states in one layout."""
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def _open_sizes(tensors: tuple[Tensor, ...]) -> list[torch.SymInt]:

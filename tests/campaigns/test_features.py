@@ -12,8 +12,6 @@ from features import DATA, FEATURES, MIXERS, column, every, read
 
 REFUSED = {
     ("softmax", "context parallel"): "no finite",
-    ("lru", "ONNX"): "complex",
-    ("s4d", "ONNX"): "complex",
 }
 """Cells that are refused, and a part of the reason."""
 

@@ -101,7 +101,7 @@ _LOADED = {
 
 
 @cache
-def _layer(mixer: str) -> tuple[Any, Any]:
+def layer_of(mixer: str) -> tuple[Any, Any]:
     """A layer in float32 and what its module says of itself."""
     with TemporaryDirectory() as folder:
         known = surface(dsfc.import_module(dsfc.compile(mixer, out=folder)))
@@ -115,7 +115,7 @@ def outcome(case: Case, folder: Path) -> Outcome:
         case: the layer.
         folder: an empty one to write into.
     """
-    known, layer = _layer(case.mixer)
+    known, layer = layer_of(case.mixer)
     path = folder / f"{case.mixer}.{'onnx' if case.to == 'onnx' else 'pt2'}"
     try:
         exported = dsfc.export(layer, path, to=case.to, step=case.step)
@@ -145,8 +145,9 @@ def _error(exported: Any, known: Any, layer: Any, case: Case) -> float:
         import numpy
 
         arrays = given | dict(zip(exported.outputs, want, strict=True))
+        pairs = {name: torch.view_as_real(arrays[name]) for name in exported.parts}
         with data.open("wb") as file:
-            numpy.savez(file, **{name: x.numpy() for name, x in arrays.items()})
+            numpy.savez(file, **{name: x.numpy() for name, x in (arrays | pairs).items()})
     else:
         torch.save((given, want), data)
     absent = 'sys.modules["torch"] = None' if case.to == "onnx" else ""

@@ -81,6 +81,8 @@ def test_the_programs_of_the_page_run(page: str, tmp_path: Path) -> None:
     cells = re.findall(r"^```(?:\{code-cell\} python3|python)\n(.*?)^```$", page, re.M | re.S)
     checks = """
 torch.testing.assert_close(torch.from_numpy(y), layer(u))
+torch.testing.assert_close(torch.from_numpy(read), turning(u))
+assert exported.parts == ("x", "x_next") and x_next.shape == (3, 8, 2)
 torch.save(layer.state_dict(), "ssd.pt")
 """
     program = "\n".join(["import onnxruntime", *cells]) + checks
