@@ -8,7 +8,6 @@ and only then has it written.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx import Node
 
+from dsfc.programs.program import named_function
 from dsfc.programs.token_loop import NoProgram
 
 OPERATOR, DOMAIN, OPSET = "LinearAttention", "dsfc.placeholder", 27
@@ -105,25 +105,20 @@ class _Recurrence(nn.Module):
 
     def __init__(self, call: Call, states: bool) -> None:
         super().__init__()
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        signature = inspect.Signature([inspect.Parameter(name, kind) for name in call.axes])
+        self._call, self._states = call, states
+        self.forward = named_function(tuple(call.axes), self._run)
 
-        def forward(*tensors: Tensor, **named: Tensor) -> Tensor:
-            value = signature.bind(*tensors, **named).arguments
-            if "beta" in value:  # the module's loop takes them multiplied
-                beta = value["beta"]
-                value |= {"value": beta[..., None] * value["value"], "beta": -beta}
-            first = value["value"]
-            state = first.new_zeros(first.shape[0], *SIZES.values())
-            rows = []
-            for i in range(first.shape[1]):
-                read, state = call.loop(*(x[:, i : i + 1] for x in value.values()), state)
-                rows.append(state if states else read[:, 0])
-            return torch.stack(rows, 1)
-
-        # What traces a module names its inputs as the signature does; mypy knows none of functions.
-        forward.__signature__ = signature  # type: ignore[attr-defined]
-        self.forward = forward
+    def _run(self, value: dict[str, Tensor]) -> Tensor:
+        if "beta" in value:  # the module's loop takes them multiplied
+            beta = value["beta"]
+            value |= {"value": beta[..., None] * value["value"], "beta": -beta}
+        first = value["value"]
+        state = first.new_zeros(first.shape[0], *SIZES.values())
+        rows = []
+        for i in range(first.shape[1]):
+            read, state = self._call.loop(*(x[:, i : i + 1] for x in value.values()), state)
+            rows.append(state if self._states else read[:, 0])
+        return torch.stack(rows, 1)
 
 
 def calls(module: ModuleType, graph: torch.fx.Graph) -> tuple[tuple[Call, ...], ...]:

@@ -365,8 +365,8 @@ def _prove_two_ways(claim: Claim, entries: bool) -> Proved | AtSizes | str:
                 return other
             if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
                 verdict = other
-    except Obstacle as e:
-        return verdict or str(e)
+    except NO_PROOF as e:
+        return verdict or _obstacle(e)
     return verdict
 
 
