@@ -12,13 +12,16 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from dsfc.api.pipeline import read
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText, read
 from dsfc.derive.again import derived_again
 from dsfc.expr.build import ONE, ZERO, mul, ones, rewrite
 from dsfc.expr.tree import Expr, Ref, Time
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.sizes import chosen
 from dsfc.prover.subsumes import subsumes
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 from dsfc.system.ir import Definition, Direct, System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import (
@@ -32,6 +35,7 @@ from dsfc.trusted.claim import (
     MarkovParameters,
     Same,
     SeparatingSequences,
+    TwoWays,
     Witness,
 )
 from dsfc.trusted.derived import check_derived
@@ -158,6 +162,17 @@ def assumed(file: str, a: str, b: str) -> Certificate:
     return Certificate(claim, Assumed(made.proof, made.defined), made.defined)
 
 
+def two_ways() -> Certificate:
+    """A sum over later tokens, and a state that runs backwards."""
+    head = "mixer m { dims p\n  input k : p\n  "
+    texts = "y = sum[j ≥ i](k[j])", "state T : p backward\n  T = T[i+1] + k\n  y = T"
+    systems = (
+        SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", f"{head}{text}\n}}\n")))
+        .compilation("m").system for text in texts
+    )  # fmt: skip
+    return equivalent(*systems).certificate
+
+
 BY_RULE: dict[type, Callable[[], Certificate]] = {
     Invariant: lambda: equal("attention", "post", "eta_gauge"),
     MarkovParameters: lambda: markov("linear", "sum_of_modes", "chain_delayed"),
@@ -167,6 +182,7 @@ BY_RULE: dict[type, Callable[[], Certificate]] = {
     ConstantSequence: lambda: no_case("cases", "plain", "decayed"),
     SeparatingSequences: lambda: no_case("cases", "two_taps", "plain"),
     Assumed: lambda: assumed("attention", "post", "eta_gauge"),
+    TwoWays: two_ways,
 }
 
 
