@@ -129,7 +129,7 @@ def expanded(e: Expr) -> Expr:
         case Prim("l2norm" | "rmsnorm" as name, (x,), axis=Axis() as axis):
             square = Reduce(Reduction.SUM, axis, power(x, Num(Fraction(2))))
             length = Prim("sqrt", (square,), Field.REAL)
-            floor = Prim("max", (length, Num(Fraction(1e-12))), Field.REAL)
+            floor = Prim("max", (length, Num(Fraction(1, 10**12))), Field.REAL)
             if name == "l2norm":
                 return Div(x, floor)
             return Div(mul(power(Size(axis), Num(Fraction(1, 2))), x), floor)

@@ -191,12 +191,12 @@ NEEDED: Mapping[str, str] = {
     "l2norm": (
         "def l2norm(xs, k):\n"
         "    size = sqrt(total(absolute(x) * absolute(x) for x in xs))\n"
-        "    return xs[k] / maximum(size, num(*(1e-12).as_integer_ratio()))\n"
+        "    return xs[k] / maximum(size, num(1, 10**12))\n"
     ),
     "rmsnorm": (
         "def rmsnorm(xs, k):\n"
         "    size = sqrt(total(absolute(x) * absolute(x) for x in xs))\n"
-        "    return sqrt(num(len(xs))) * xs[k] / maximum(size, num(*(1e-12).as_integer_ratio()))\n"
+        "    return sqrt(num(len(xs))) * xs[k] / maximum(size, num(1, 10**12))\n"
     ),
     "softmax": (
         "def softmax(xs, k):\n"

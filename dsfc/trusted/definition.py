@@ -247,7 +247,7 @@ def norm(name: str, vector: tuple[Complex, ...], at: int) -> Complex:
     square = real(0)
     for v in values:
         square = square + balls.absolute(v) * balls.absolute(v)
-    size = balls.maximum(balls.sqrt(square), real(Fraction(1e-12)))
+    size = balls.maximum(balls.sqrt(square), real(Fraction(1, 10**12)))
     scale = balls.sqrt(real(len(values))) if name == "rmsnorm" else real(1)
     return Complex(scale * values[at] / size, real(0))
 
