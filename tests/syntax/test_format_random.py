@@ -34,7 +34,7 @@ from dsfc.syntax import ast
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.parse import parse
 
-TEXTS = {"fast": 100, "ci": 200, "full": 10_000}
+TEXTS = {"fast": 100, "ci": 400, "full": 10_000}
 MIXERS = {"fast": 20, "ci": 20, "full": 2_000}
 
 
