@@ -25,9 +25,10 @@ _SIGNS = frozenset("prime top star dagger leftarrow rightarrow leftrightarrow ti
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|.", re.DOTALL)
 
-# Of kinds of tokens: a letter, D dress, S sign, L logarithm; punctuation is itself. Commands are
-# looked up before, as a pattern that lists them takes long to compile. There is one way to read
-# each text: else a long one that is no symbol would be read in all of them.
+# The patterns match kinds of tokens: `a` is a letter, D a dress, S a sign, L a logarithm, and
+# punctuation is itself. Commands are looked up before, as a pattern that lists them takes long to
+# compile. There is one way to read each text: else a long one that is no symbol would be read in
+# all of them.
 _PLAIN = r"(?:a|D\{(?:a|D\{a+\})+\})"
 _BASE = rf"(?:{_PLAIN}|\((?:L )?{_PLAIN}\))"
 _SCRIPT = rf"(?:{_PLAIN}|S|\{{(?:{_PLAIN}|[S ,()+*'-])+\}})"

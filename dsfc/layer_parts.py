@@ -26,9 +26,9 @@ class LayerSignature(StrEnum):
     """The arguments that a layer is made and called with, as a user spells the choice."""
 
     DSFC = "dsfc"
-    """Those of the mixer: `forward(u, state, *, mask, cu_seqlens, mode, chunk, return_state)`."""
+    """The arguments of the mixer: `u, state, *, mask, cu_seqlens, mode, chunk, return_state`."""
     FLA = "fla"
-    """Those of layers of the library flash-linear-attention, in a class of its own besides."""
+    """The arguments of layers of flash-linear-attention, in a further class of the module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,7 @@ class WholeLayerText:
 
     @property
     def fla_about(self) -> str:
-        """What it is for, for its docstring."""
+        """The purpose of the class, for its docstring."""
         text = (
             "Made and called as layers of flash-linear-attention (fla) are, so that it takes the "
             "place of `attn` in blocks of fla's models. Its parameters are those of "

@@ -59,7 +59,7 @@ RULES = (
 """All update rules of the operator; g is the logarithm of the decay, which it calls `decay`."""
 
 READ = "y = query · S"
-"""What the operator gives: its scale is 1."""
+"""The equation of the operator's output, with the scale 1."""
 
 _AXES = {
     "query": ("hn", "n"),
@@ -192,7 +192,7 @@ def _as_rule(
 
 
 def _strength(value: Node, negative: Node) -> dict[str, Node] | None:
-    """What a delta rule takes, where its value is `beta[..., None] * v` and its strength `-beta`.
+    """The value and strength of a delta rule, of `beta[..., None] * v` and `-beta`.
 
     Both are products of the same node of the graph, so that no division is needed.
     """

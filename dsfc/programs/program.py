@@ -127,7 +127,8 @@ def named_function(names: tuple[str, ...], run: Callable[..., Any]) -> Callable[
     def forward(*tensors: Tensor, **named: Tensor) -> Any:  # noqa: ANN401 - what is run gives
         return run(signature.bind(*tensors, **named).arguments)
 
-    # What traces a module names its inputs as the signature does; mypy knows none of functions.
+    # torch.export names the inputs of a program by the signature of `forward`. Python lets any
+    # function have a `__signature__`; its type does not say so.
     forward.__signature__ = signature  # type: ignore[attr-defined]
     return forward
 

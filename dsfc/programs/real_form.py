@@ -141,7 +141,7 @@ def _copied(values: Sequence[Any]) -> list[Any]:
 
 
 def _like(values: Sequence[Any], flat: Sequence[Any]) -> list[Any]:
-    """What stands flat, with parts where other values have them."""
+    """Values of a flat sequence, two of them joined as parts wherever other values are parts."""
     rest: Iterator[Any] = iter(flat)
     return [Parts(next(rest), next(rest)) if isinstance(v, Parts) else next(rest) for v in values]
 

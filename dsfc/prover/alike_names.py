@@ -26,6 +26,23 @@ def alike_names(claim: Claim) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
+def names_line(claim: Claim, a: str, b: str) -> list[str]:
+    """Returns the line of a report that names such pairs, with the option that identifies them.
+
+    Args:
+        claim: of two mixers.
+        a: what to call the first.
+        b: what to call the second.
+
+    Returns:
+        one line, or none where no names are alike.
+    """
+    pairs = alike_names(claim)
+    theirs, ours = (", ".join(pair[k] for pair in pairs) for k in (0, 1))
+    option = " ".join(f"--map {one}={other}" for one, other in pairs)
+    return [f"  names      {ours} of {a} and {theirs} of {b} are two ({option})"] if pairs else []
+
+
 def _arrays(system: System) -> dict[str, Tensor | MapTensor]:
     return {t.name: t for t in (*system.inputs, *system.params, *system.buffers)}
 

@@ -29,7 +29,7 @@ from dsfc.prover.sizes import (
     small,
     with_whole_roots,
 )
-from dsfc.prover.two_ways import DIFFER, NO_PROOF, proof_at, proofs, runs_backwards
+from dsfc.prover.two_ways import DIFFER, NO_PROOF, enough_for_both, proof_at, runs_backwards
 from dsfc.prover.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
@@ -343,30 +343,14 @@ def _refute(
 
 def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the kernel accepted, for all sizes where these are enough, or why not."""
-    if runs_backwards(claim):
-        return _prove_two_ways(claim, entries)
+    sized = enough_for_both(claim, entries) if runs_backwards(claim) else enough(claim, entries)
     verdict: AtSizes | str = ""
-    for at in enough(claim, entries):
+    for at in sized:
         other = _proved_at(at, entries)
         if isinstance(other, Proved):
             return other
         if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
             verdict = other
-    return verdict
-
-
-def _prove_two_ways(claim: Claim, entries: bool) -> Proved | AtSizes | str:
-    """The same where states run from the end to the start."""
-    verdict: AtSizes | str = ""
-    try:
-        for certificate in proofs(claim, entries):
-            other = _accepted(certificate)
-            if isinstance(other, Proved):
-                return other
-            if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
-                verdict = other
-    except NO_PROOF as e:
-        return verdict or _obstacle(e)
     return verdict
 
 

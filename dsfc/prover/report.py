@@ -9,7 +9,7 @@ from typing import Any
 
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.text import text
-from dsfc.prover.alike_names import alike_names
+from dsfc.prover.alike_names import names_line
 from dsfc.prover.condition_rules import Rules
 from dsfc.prover.condition_text import ConditionText, values_text
 from dsfc.prover.relations import relation_lines
@@ -108,7 +108,7 @@ def report(
                 f"  output     token {witness.token}, entry {list(witness.index)}",
                 f"    {a}: {number_text(gap.a)}",
                 f"    {b}: {number_text(gap.b)}",
-                *_two(claim, a, b),
+                *names_line(claim, a, b),
                 "  open       under what conditions they are equal"
                 + (", none of which were found" if conditions else " (--conditions)"),
             ]
@@ -119,14 +119,6 @@ def report(
             lines += [f"  tried      {t}" for t in verdict.tried]
             lines += [f"  to decide  {verdict.decides}"]
     return "\n".join(lines) + "\n"
-
-
-def _two(claim: Claim, a: str, b: str) -> list[str]:
-    """A line on names that look as if one was meant."""
-    pairs = alike_names(claim)
-    theirs, ours = (", ".join(pair[k] for pair in pairs) for k in (0, 1))
-    option = " ".join(f"--map {one}={other}" for one, other in pairs)
-    return [f"  names      {ours} of {a} and {theirs} of {b} are two ({option})"] if pairs else []
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -407,7 +399,7 @@ def _fixed(verdict: Equal) -> dict[str, str]:
 
 
 def _steps(verdict: Equal) -> tuple[tuple[Claim, Invariant], ...]:
-    """What rows show, first that the outputs are equal."""
+    """The claims that rows show, first that the outputs are equal, each with its rows."""
     claim, proof = verdict.certificate.claim, verdict.proof
     return steps(claim, proof) if isinstance(proof, TwoWays) else ((claim, verdict.invariant),)
 

@@ -49,45 +49,26 @@ def runs_backwards(claim: Claim) -> bool:
     return any(s.direction is Direction.BACKWARD for s in stages)
 
 
-def proofs(claim: Claim, entries: bool) -> Iterator[Certificate]:
-    """Yields certificates of equality, at sizes of which they say most first; none where none is.
-
-    Each is for all sizes of as many axes as can be. The kernel has not seen them.
+def enough_for_both(claim: Claim, entries: bool) -> tuple[Claim, ...]:
+    """Returns a claim at sizes that are enough for both steps of a proof, in turn: see `enough`.
 
     Args:
         claim: an equality, at small sizes.
         entries: whether linear maps of tokens are written out in the entries of their matrices.
-
-    Raises:
-        Obstacle: there is no such proof, and why.
     """
-    obstacle: Obstacle | None = None
-    for sizes in _sizes(claim, entries):
-        try:
-            yield proof_at(replace(claim, sizes=sizes), entries)
-        except NO_PROOF as e:
-            obstacle = obstacle or Obstacle(str(e))
-    if obstacle is not None:
-        raise obstacle
+    turned = (reversed_claim(claim, pair) for pair in _pairs(claim))
+    wanted = [enough(c, entries) for c in (without_backward(claim, ()), *turned)]
+    out = dict[tuple[tuple[str, int], ...], None]()
+    for k in range(max(map(len, wanted))):
+        chosen = [dict(one[min(k, len(one) - 1)].sizes) for one in wanted]
+        out[tuple((name, max(one[name] for one in chosen)) for name, _ in claim.sizes)] = None
+    return tuple(replace(claim, sizes=sizes) for sizes in out)
 
 
 def steps(claim: Claim, proof: TwoWays) -> tuple[tuple[Claim, Invariant], ...]:
     """Returns what rows show: that outputs are equal, then that paired states are proportional."""
     states = ((reversed_claim(claim, pair), pair.rows) for pair in proof.pairs)
     return ((without_backward(claim, proof.pairs), proof.rows), *states)
-
-
-def _sizes(claim: Claim, entries: bool) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Sizes whose proof is one for all sizes of as many axes as can be, in turn: see `enough`."""
-    turned = (reversed_claim(claim, pair) for pair in _pairs(claim))
-    wanted = [enough(c, entries) for c in (without_backward(claim, ()), *turned)]
-    seen = set[tuple[tuple[str, int], ...]]()
-    for k in range(max(map(len, wanted))):
-        chosen = [dict(one[min(k, len(one) - 1)].sizes) for one in wanted]
-        sizes = tuple((name, max(one[name] for one in chosen)) for name, _ in claim.sizes)
-        if sizes not in seen:
-            seen.add(sizes)
-            yield sizes
 
 
 def _pairs(claim: Claim) -> Iterator[ProportionalStates]:

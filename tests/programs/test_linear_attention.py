@@ -110,6 +110,7 @@ def recurrence(loop: Any) -> Any:
 
     (rule,) = (r for r in RULES if r.name == "gated")
     axes = {"query": "hn", "key": "hn", "value": "hp", "g": "h"}
+    # A recurrence alone is no call in a graph, so it has no node.
     return Call(rule, axes, loop, None, ())  # type: ignore[arg-type]
 
 

@@ -226,6 +226,7 @@ def of_fla(name: str) -> ModuleType:
     try:
         metadata.distribution("flash-linear-attention")
     except metadata.PackageNotFoundError:
+        # Nothing of dsfc needs the package, and its kernels want a GPU, so no extra installs it.
         pytest.skip("flash-linear-attention is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says that there is no GPU
