@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 
@@ -129,6 +129,11 @@ def product(parts: list[Code]) -> Code:
     """Returns the code of a product of printed factors, at least one."""
     if len(parts) == 1:
         return parts[0]
+    if parts[0].number and any(map(is_opposite, parts[1:])):
+        # The sign of a number costs nothing, that of a tensor a call.
+        odd = sum(map(is_opposite, parts)) % 2 == 1
+        whole = product([opposite(c) if is_opposite(c) else c for c in parts])
+        return replace(whole, text=f"-{whole.text}") if odd else whole
     axes, lead = shape(parts)
     # a * (b / c) keeps its parentheses: only the first factor may be a product itself.
     first = parts[0].operand(axes, lead, Binding.PRODUCT)
@@ -161,10 +166,22 @@ def called_as(target: str, name: str, args: list[Code], **where: object) -> Code
     return Code(text, (), False, Binding.SUM if whole else Binding.ATOM)
 
 
+def is_opposite(code: Code) -> bool:
+    """Whether a text starts with the sign of the whole value, or of a product's first factor."""
+    return code.binding in (Binding.PRODUCT, Binding.UNARY) and code.text.startswith("-")
+
+
+def opposite(code: Code) -> Code:
+    """Returns the code of the negative of a value whose text starts with its sign."""
+    text = code.text[1:]
+    binding = Binding.ATOM if code.binding is Binding.UNARY and is_atom(text) else code.binding
+    return replace(code, text=text, binding=binding)
+
+
 def _opposite(code: Code) -> str:
     """Text of the negative of a value."""
-    if code.binding is Binding.UNARY and code.text.startswith("-"):
-        return code.text[1:]
+    if is_opposite(code):
+        return opposite(code).text
     # A power would do without the parentheses; a formatter sets them.
     power = code.binding is Binding.POWER
     return f"-{code.at_least(Binding.ATOM if power else Binding.UNARY)}"

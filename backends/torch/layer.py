@@ -441,6 +441,9 @@ class LayerText:
         first = self.signature.like
         like = self.signature.anchor or next((f"self.{n}" for n in self.signature.kept), first)
         lines = []
+        if like.startswith("self.") and len(self.plan.inputs) > 1:
+            lines.append(f"        like = {like}")
+            like = "like"
         for t, i in zip(self.plan.inputs, self.signature.inputs, strict=True):
             shape = ", ".join(f"self.{self.signature.size(a)}" for a in t.axes)
             shape += "," if len(t.axes) == 1 else ""

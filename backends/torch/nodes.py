@@ -36,7 +36,17 @@ from dsfc.expr.tree import (
     Size,
 )
 
-from .code import Binding, Code, called_as, is_atom, letters, number, product, shape
+from .code import (
+    Binding,
+    Code,
+    called_as,
+    is_opposite,
+    letters,
+    number,
+    opposite,
+    product,
+    shape,
+)
 from .functions import FUNCTIONS, called
 
 
@@ -157,6 +167,8 @@ class Printer:
             parts.sort(key=lambda part: not part[0])
         text = ""
         for negative, code in parts:
+            if text and is_opposite(code):
+                negative, code = not negative, opposite(code)
             body = code.operand(axes, lead, Binding.PRODUCT if negative else Binding.SUM)
             if not text:
                 text = f"-{code.operand(axes, lead, Binding.UNARY)}" if negative else body
@@ -169,10 +181,8 @@ class Printer:
     def _(self, expr: Mul) -> Code:
         if _negative(expr):
             code = self.print(_positive(expr))
-            if code.binding is Binding.UNARY and code.text.startswith("-"):
-                text = code.text[1:]
-                binding = Binding.ATOM if is_atom(text) else Binding.UNARY
-                return Code(text, code.axes, code.lead, binding, code.number)
+            if is_opposite(code):
+                return opposite(code)
             hugged = code.binding is Binding.POWER and "**" in code.text
             text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)

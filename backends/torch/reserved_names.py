@@ -13,7 +13,7 @@ _TEXT = frozenset(
     group ranks cu_seqlens lengths counts mix run to_dict from_dict kept cls found TILES SEGMENT
     TRIAL TRUST DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA head_axes
     output_shape mixer mixer_weights load_mixer_weights tensor_parallel_plan write layout index cat
-    clone repeat nbytes reserve checkpoints every
+    clone repeat nbytes reserve checkpoints every like
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.

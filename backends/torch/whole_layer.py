@@ -159,10 +159,15 @@ class WholeLayerText:
             if m is None:
                 lines.append("u")
                 continue
-            shape = ", ".join(["*u.shape[:-1]", *self._sizes(m.tensor.axes)])
+            shape = ", ".join(["*lead", *self._sizes(m.tensor.axes, "mixer")])
             text = f"self.{next(names)}(u)"
             lines.append(text if len(m.tensor.axes) == 1 else f"{text}.reshape({shape})")
         return lines
+
+    @property
+    def reshapes(self) -> bool:
+        """Whether a map gives other axes than one."""
+        return any(len(m.tensor.axes) != 1 for m in self.maps.values())
 
     @property
     def own_maps(self) -> list[str]:
@@ -174,8 +179,8 @@ class WholeLayerText:
             if m.map is not None
         ]
 
-    def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
-        return [f"self.mixer.{self.signature.size(a)}" for a in axes]
+    def _sizes(self, axes: tuple[Axis, ...], mixer: str = "self.mixer") -> list[str]:
+        return [f"{mixer}.{self.signature.size(a)}" for a in axes]
 
     # --- the output ------------------------------------------------------------------------------
 
@@ -198,6 +203,14 @@ class WholeLayerText:
         count = len(self._axes)
         source, target = ([str(i - count) for i in places] for places in (at, range(len(at))))
         return [f"        y = y.movedim({tuple_text(source)}, {tuple_text(target)})"]
+
+    @property
+    def joined(self) -> list[str]:
+        """A statement that makes one axis of those of the output; none where it is one."""
+        count = len(self._axes)
+        if count == 1:
+            return []
+        return [f"        y = {f'y.flatten({-count})' if count else 'y.unsqueeze(-1)'}"]
 
     @property
     def norm(self) -> str:

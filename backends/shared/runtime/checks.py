@@ -27,7 +27,8 @@ def _fits(
         like: the parameter.
         wide: whether the parameter stays in float32 where the layer is cast to a narrower dtype.
     """
-    _tensors(**{name: x})
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
     if x.ndim != 2 + len(sizes) or x.shape[2:] != sizes:
         want = ", ".join(["B", "L", *map(str, sizes)])
         raise ValueError(f"{name} must be {axes} = [{want}], got {list(x.shape)}")

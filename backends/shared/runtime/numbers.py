@@ -23,7 +23,7 @@ _WIDE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 def _accumulate(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Casts tensors to the dtype of sums."""
-    return tuple(x if x.dtype in _WIDE else x.to(_accumulator(x.dtype)) for x in tensors)
+    return tuple([x if x.dtype in _WIDE else x.to(_accumulator(x.dtype)) for x in tensors])
 
 
 def _doubled(*tensors: Tensor) -> tuple[Tensor, ...]:

@@ -113,6 +113,11 @@ A = Param("a", frozenset({H}))
             mul(num(-1), prim("softplus", mul(num(-1), Map(MAPS[0], X)))),
             "F.logsigmoid(F.linear(x, W))",
         ),
+        # The sign of a number costs nothing.
+        (mul(num(8), prim("softplus", X)), "-8 * F.logsigmoid(-x)"),
+        (mul(num(-8), prim("softplus", X), X), "8 * F.logsigmoid(-x) * x"),
+        (mul(num(-1), power(prim("softplus", X), num(2))), "-((-F.logsigmoid(-x)) ** 2)"),
+        (add(X, mul(num(8), prim("softplus", X))), "x - 8 * F.logsigmoid(-x)"),
     ],
 )
 def test_code_reads_as_a_person_would_write_it(expr: Expr, text: str) -> None:
