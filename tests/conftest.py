@@ -10,6 +10,7 @@ that says so.
 
 from __future__ import annotations
 
+import gc
 import getpass
 import importlib.util
 import os
@@ -29,7 +30,7 @@ TIERS = {
     "ci": "more cases of each promise, the docs and the wheel: before a change is merged",
     "full": "every case and compiler, thousands of random programs: before a release",
 }
-EXAMPLES = {"fast": 25, "ci": 100, "full": 2000}
+EXAMPLES = {"fast": 25, "ci": 50, "full": 2000}
 """Examples that hypothesis draws for a law, unless the law says how many."""
 PATIENCE = {"fast": 600, "ci": 900, "full": 7200}
 """Seconds after which a test hangs, on a busy machine too: it fails, and the others go on."""
@@ -87,6 +88,22 @@ def pytest_configure(config: pytest.Config) -> None:
             tier, max_examples=count, derandomize=True, deadline=None, database=None
         )
     hypothesis.settings.load_profile(config.getoption("--tier"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keeps the garbage collector from what lives as long as the process: modules and tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Lets the interpreter take down at its end what was kept."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -40,5 +40,5 @@ if __name__ == "__main__":
         caption=report.caption,
         show=report.show,
         write=report.write,
-        quick=20,
+        quick=5,
     ).main()

@@ -22,7 +22,7 @@ def test_everything_is_told_before_it_is_computed(at) -> None:
     assert (found.distances[0] == found.influence.by_distance).all()
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_large_mixer_has_the_kernel_of_fewer_tokens(at) -> None:
     found = _analysed(at("gla", tokens=64, d=32, h=1))
     assert found.kernel.values.shape[:2] == (16, 16)

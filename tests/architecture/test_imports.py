@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,14 @@ ORACLES_MAY_IMPORT = {
 }
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the line and the full name of each absolute import of a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Returns the line and the full name of each absolute import of a file."""
+    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name

@@ -95,7 +95,7 @@ def test_an_empty_name_is_seen(text: str, names: list[str]) -> None:
     assert list(bound_names(ast.parse(text))) == names
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_renamed_things_keep_no_second_name(root: Path) -> None:
     kept = set[str]()
     for top in ("dsfc", "backends"):

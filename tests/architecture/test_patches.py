@@ -34,7 +34,7 @@ def patched(text: str) -> Iterator[str]:
                 yield from (str(n) for n in names[:1] if _is_private(n))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_tests_patch_no_private_name(root: Path) -> None:
     found = {
         file.relative_to(root).as_posix(): names

@@ -118,7 +118,7 @@ def explained(text: str) -> str:
     return "\n".join(x for x in literals if isinstance(x, str))
 
 
-@pytest.mark.share(12, ci=31)
+@pytest.mark.share(24, ci=0)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 @pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
@@ -230,7 +230,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.share(2, ci=211)
+@pytest.mark.share(4, ci=0)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))

@@ -61,7 +61,7 @@ def test_a_mixer_has_a_module(name: str, backend: str, load: Callable[[str], Com
     assert load(name).module(backend).mixer == load(name).name
 
 
-@pytest.mark.share(12, ci=57)
+@pytest.mark.share(12, ci=0)
 @pytest.mark.parametrize(("name", "backend"), [(n, b) for b in ("all", "c") for n in RUN])
 def test_kernels_are_the_definition(
     name: str,

@@ -37,7 +37,7 @@ def test_the_bar_is_reached_beside_modules_and_at_the_width_of_the_paper_beside_
     assert figures()["widths"]["1024"]["ratio"][decode.BY_HAND]["median"] <= BAR
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @torch.no_grad()
 def test_the_step_by_hand_is_the_model_and_a_change_of_either_is_seen() -> None:
     model = decode.drawn(16, 2)

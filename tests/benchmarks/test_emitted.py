@@ -48,7 +48,7 @@ def test_a_recurrence_with_other_arguments_is_refused() -> None:
         emitted.recurrence(module)(v=torch.zeros(1, 2, 3), decay=torch.zeros(1, 2, 3))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_process_runs_when_told_and_says_what_went_wrong() -> None:
     module = str(emitted.compile_spec("rg_lru"))
     conditions = Conditions(threads=1, quick=True)

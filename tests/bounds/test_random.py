@@ -44,7 +44,7 @@ NAMED = {
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=12)
 @pytest.mark.parametrize("name", NAMED)
 def test_the_worst_point_seen_is_near_the_bound_and_never_above(ask, name: str) -> None:
     a, b, domain, sizes, tokens, factor = NAMED[name]

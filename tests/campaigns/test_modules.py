@@ -31,7 +31,7 @@ torch.set_num_threads(1)
 SEEDS = "random mixers from seed"
 """The property of a test that the summary of a run shows."""
 FAST = 20
-FRESH = {"ci": (1, 25), "full": (20, 1000)}
+FRESH = {"ci": (1, 15), "full": (20, 1000)}
 """Shares of fresh mixers, and how many are in each: a share ends within the patience of a test."""
 SHRUNK = 2
 """Failures of a share that are made small: each takes a few minutes."""

@@ -102,7 +102,7 @@ def test_caches_are_emptied() -> None:
     _forget()
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_larger_sample_has_the_smaller_one() -> None:
     (small, total), (large, _) = drawn("derive", 3, 20), drawn("derive", 3, 40)
     assert large[:20] == small and total > 1000

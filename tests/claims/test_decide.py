@@ -89,7 +89,7 @@ RULES = [
     ("l2norm[n](W_K u)", "3 * sigmoid(w u)", "S[i-1]", "refuted"),
     ("l2norm[n](W_K u)", "-sigmoid(w u)", "S[i-1]", "refuted"),
     ("W_K u", "sigmoid(w u)", "S[i-1]", "refuted"),
-    pytest.param("softmax[n](W_K u)", "sigmoid(w u)", "S[i-1]", "unknown", marks=pytest.mark.ci),
+    pytest.param("softmax[n](W_K u)", "sigmoid(w u)", "S[i-1]", "unknown", marks=pytest.mark.full),
 ]
 
 

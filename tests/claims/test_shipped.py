@@ -38,7 +38,7 @@ OPEN = ("qwen3_next_block",)
 SLOW = ("rwkv7", "rwkv7_block")  # points at which it grows are looked for
 
 
-@pytest.mark.share(8, ci=16)
+@pytest.mark.share(8, ci=32)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.ci] * (n in SLOW)) for n in NAMES]
 )

@@ -206,13 +206,14 @@ def test_explain_prints_a_page(run: Callable, code: str) -> None:
     assert result.exit_code == 0 and result.output.startswith("E-SYNTAX: ")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_pipes_get_no_colours(start: Callable) -> None:
     done = start("check", "lstm")
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("no_color, coloured", [("", True), ("1", False)])
 def test_terminals_get_colours_unless_told_not_to(no_color: str, coloured: bool) -> None:
@@ -237,7 +238,7 @@ def test_terminals_get_colours_unless_told_not_to(no_color: str, coloured: bool)
     assert (b"\x1b[" in b"".join(out)) is coloured
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_terminal_without_greek_loses_nothing(start: Callable) -> None:
     done = start("show", "normalized_attn", "--form", "index", PYTHONIOENCODING="latin-1")
     assert done.returncode == 0 and "log \\u03bb" in done.stdout

@@ -132,6 +132,7 @@ mixer bare_again extends bare { s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + w * u }
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("heads", [3, 4])
 def test_what_holds_at_some_sizes_serves_weights_of_these(
     run: Callable, spec: Callable, folder: Path, heads: int

@@ -435,7 +435,7 @@ def test_what_was_found_is_printed_when_time_is_up(start: Callable, spec: Callab
     assert json.loads(Path("proof.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_option_is_named_where_nothing_was_found(start: Callable, spec: Callable) -> None:
     spec(TWO.replace("{drive}", "2 * u"), "two.dsf")
     done = start(code=SLOW.format(before=NEVER, seconds=3, more=[]))
@@ -446,7 +446,7 @@ def test_the_option_is_named_where_nothing_was_found(start: Callable, spec: Call
     assert "`--timeout SECONDS` allows more" in done.stderr
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_timeout_in_a_process_of_somebody_else_ends_the_search_alone(
     run: Callable, spec: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

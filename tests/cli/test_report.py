@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_report_is_written_once(run) -> None:
     assert "written: retnet.html" in run("report", "retnet", "--tokens", 4, "--size", "d=8").output
     page = Path("retnet.html").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_a_file_is_replaced_by_force(run) -> None:
     assert "<!doctype html>" in Path("retnet.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_tokens_of_a_file_are_those_analysed(run) -> None:
     np.save("x.npy", np.zeros((2, 5, 8)))
     assert run("report", "retnet", "--data", "x.npy", "-o", "out/").exit_code == 0
@@ -83,7 +83,7 @@ def test_help_and_show_import_no_library_for_charts(start) -> None:
     assert start(code=code).stdout.strip() == "[]"
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_an_atlas_gives_statements_about_a_mixer(run) -> None:
     Path("atlas.json").write_text(
         '{"format": "dsfc-atlas/2", "pairs": ['
@@ -101,7 +101,7 @@ def test_an_atlas_gives_statements_about_a_mixer(run) -> None:
     assert result.exit_code == 1 and "is no atlas" in result.stderr
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_trained_weights_are_those_of_the_module(run) -> None:
     torch = pytest.importorskip("torch")
     import dsfc
@@ -120,7 +120,7 @@ def test_trained_weights_are_those_of_the_module(run) -> None:
     assert wrong.exit_code == 1 and "E-REPORT" in wrong.stderr and not Path("s.html").exists()
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_comparison_has_each_mixer_and_needs_two(run) -> None:
     result = run("compare", "retnet", "rg_lru", "--tokens", 4, "--size", "d=8")
     assert result.exit_code == 0

@@ -81,6 +81,7 @@ def test_a_module_computes_what_one_with_its_runtime_inside_does(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("backend", ["c", "all"])
 def test_what_starts_kernels_in_c_stands_in_the_runtime(backend: str, tmp_path: Path) -> None:
     for name in ("rg_lru", "retnet"):
@@ -166,7 +167,7 @@ def test_nothing_else_is_imported_from_the_folder(line: str) -> None:
         audit("from .r import x\n")
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_formatter_changes_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     for name in ("gla", "s6", "normalized_attn"):

@@ -84,7 +84,7 @@ def results(kernels: Callable[[str], ModuleType]) -> list[Any]:
     ]
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_report_says_what_is_in_the_record(
     kernels: Callable[[str], ModuleType],
     example: Callable[[str], ModuleType],

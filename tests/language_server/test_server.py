@@ -202,7 +202,7 @@ ODD = ({"line": 2**31 - 1, "character": 0}, {"line": 0, "character": 2**31 - 1})
 """Positions that the protocol allows, outside of any text."""
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.timeout(40)
 def test_malformed_positions_are_answered(editor: Editor, opened: str) -> None:
     here: dict[str, Any] = {"textDocument": {"uri": opened}, "newName": "other"}
@@ -249,7 +249,7 @@ def test_malformed_requests_are_answered(editor: Editor, opened: str) -> None:
     assert editor.end() == 0
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.timeout(40)
 def test_a_message_that_is_too_long_is_skipped(editor: Editor, opened: str) -> None:
     long = 20 * 1024**2

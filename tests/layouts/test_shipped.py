@@ -102,6 +102,7 @@ def called(layer: nn.Module, name: str, u: Tensor) -> Tensor:
     return y[0] if isinstance(y, tuple) else y
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", shipped_layouts())
 def test_a_shipped_map_makes_the_published_layer(name: str, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_every_layer_of_the_file_is_lifted() -> None:
     assert set(SIZES) == {n.name for n in tree.body if isinstance(n, ast.ClassDef)}
 
 
-@pytest.mark.share(1, ci=7)
+@pytest.mark.share(1, ci=14)
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("other", [False, True], ids=["sizes", "other sizes"])
 def test_a_layer_is_its_spec(name: str, other: bool) -> None:
@@ -88,6 +88,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_layer_is_proved_to_be_a_known_mixer(name: str) -> None:
     spec, words = KNOWN[name]

@@ -45,6 +45,7 @@ def test_there_are_many() -> None:
     assert {*WITH_A_LINE, *WITHOUT} == set(NAMES)
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", WITH_A_LINE)
 def test_a_refusal_names_line_and_operation(name: str) -> None:
     found = refusal(name)

@@ -343,7 +343,7 @@ SLOW = ("product wide",)  # as many factors are expanded as the limit allows
 @pytest.mark.parametrize(
     ("rule", "items", "code", "place", "parts"),
     [
-        pytest.param(*row, id=row[0], marks=[pytest.mark.ci] * (row[0] in SLOW))
+        pytest.param(*row, id=row[0], marks=[pytest.mark.full] * (row[0] in SLOW))
         for row in TYPING + WELL_FORMED
     ],
 )

@@ -43,6 +43,7 @@ assert torch.equal(again.eval()(tokens).logits, model(tokens).logits)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.full
 def test_the_readme_of_a_folder_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sizes = ("--width", "16", "--blocks", "1", "--vocabulary", "20")

@@ -148,7 +148,7 @@ def test_blocks_follow_the_pattern(model: Any) -> None:
         assert type(block.mixer).__name__.lower() == wanted
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_program_of_the_folder_trains(
     modules_of_models: None, root: Path, tmp_path: Path
 ) -> None:

@@ -66,7 +66,7 @@ for name in {names!r}:
 """
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_text_does_not_depend_on_the_hash_seed() -> None:
     def shown(seed: str) -> str:
         program = SEEDED.format(names=SHOWN)

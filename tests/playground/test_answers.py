@@ -73,7 +73,7 @@ def test_a_comparison_is_that_of_the_command_line(playground) -> None:
     assert "no shipped spec" in json.loads(refused)["fault"]
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_all_shipped_specs_are_listed(playground) -> None:
     listed = ask(playground, "gallery")["specs"]
     assert [s["name"] for s in listed] == list(shipped_names())

@@ -50,7 +50,7 @@ def test_an_onnx_file_runs_without_torch(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=19)
+@pytest.mark.share(1, ci=0)
 @cases("onnx", step=True)
 def test_a_step_in_onnx_runs_without_torch(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")

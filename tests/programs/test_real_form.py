@@ -66,7 +66,7 @@ def test_a_real_form_has_no_complex_tensor_and_the_same_numbers() -> None:
     assert real_form(real) is real
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_an_operator_without_a_rule_is_named() -> None:
     _, layer = layer_of("lru")

@@ -45,7 +45,7 @@ def conditions_of(verdict: Conditionally) -> list[str]:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("attention", ["generalized_attn", "normalized_attn"])
 def test_attention_with_a_normaliser_and_s6(attention: str) -> None:
     """T8c: values that are inputs up to a factor, and a normaliser that is a fixed sequence."""

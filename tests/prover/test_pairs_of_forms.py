@@ -192,7 +192,7 @@ def mixer(pair: Pair, equations: str) -> System:
     return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation().system
 
 
-@pytest.mark.share(8, ci=4)
+@pytest.mark.share(8, ci=8)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.a} = {pair.b}"[:60])
 def test_a_verdict_is_what_the_label_permits(pair: Pair) -> None:
     found = equivalent(mixer(pair, pair.a), mixer(pair, pair.b))

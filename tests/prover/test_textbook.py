@@ -88,7 +88,7 @@ def test_the_page_is_the_table() -> None:
     assert TABLE.PAGE.read_text(encoding="utf-8") == TABLE.page()
 
 
-@pytest.mark.share(1, ci=14)
+@pytest.mark.share(1, ci=28)
 @pytest.mark.parametrize(
     "edge", [pytest.param(e, marks=_marks(e), id=f"{e.a}-{e.b}-{e.label}") for e in TABLE.EDGES]
 )

@@ -277,7 +277,7 @@ def test_packed_sequences_are_alone_and_may_be_empty(
     torch.testing.assert_close(got, torch.cat(want, 1), rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize(
     "promise",
     ["complaints", *(pytest.param(p, marks=pytest.mark.ci) for p in ("dynamic", "compile"))],

@@ -17,7 +17,7 @@ REFUSED = {"generalized_attn": "E-LAYER", "dlr_bidirectional": "E-STEP"}
 
 
 @pytest.mark.parametrize("name", [n for n in emitted.compiled() if n not in REFUSED])
-@pytest.mark.share(24, ci=3)
+@pytest.mark.share(24, ci=6)
 def test_what_fla_calls_is_the_layer(name: str, tmp_path: Path) -> None:
     path = dsfc.compile(name, out=tmp_path / f"{name}_fla.py", layer=True, signature="fla")
     is_the_layer(dsfc.import_module(path))
@@ -35,6 +35,7 @@ def test_what_no_cache_can_hold_is_refused_where_it_stands(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(
     "options",
     [{"runtime": "beside", "tensor_parallel": True}, {"backend": "c"}],

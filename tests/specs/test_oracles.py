@@ -69,7 +69,7 @@ def test_leaving_states_out_changes_no_output(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(2, ci=8)
+@pytest.mark.share(2, ci=16)
 @pytest.mark.parametrize("chunk", [1, 3, 64])
 def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
     given = beside.draw(13, 2)

@@ -238,7 +238,7 @@ def is_torch(
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=53)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
     name: str, load_target: Callable[..., ModuleType]
@@ -249,7 +249,7 @@ def test_k_tokens_in_c_are_those_of_torch_by_one_kernel(
         assert started and all(n.startswith("steps") for n in started)
 
 
-@pytest.mark.share(6, ci=111)
+@pytest.mark.share(12, ci=111)
 @pytest.mark.parametrize("target", ["triton", "all"])
 @pytest.mark.parametrize("name", with_kernels())
 def test_k_tokens_in_triton_are_those_of_torch(
@@ -272,6 +272,7 @@ def test_chunks_go_on_from_states_that_kernels_kept(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", ["gla", "mlstm"])
 def test_one_triton_kernel_runs_all_tokens(
     name: str, load_target: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
@@ -297,6 +298,7 @@ def test_one_triton_kernel_runs_all_tokens(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 @pytest.mark.parametrize("target", ["c", "triton"])
 @pytest.mark.parametrize("name", ["gla", pytest.param("retnet", marks=pytest.mark.full)])

@@ -100,7 +100,7 @@ def test_narrow_steps_err_at_most_twice_as_much_as_torch(
     assert off(got, want) <= 2 * off(plain, want) + torch.finfo(dtype).eps
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=0)
 @pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_sequence_that_chunks_begin_steps_go_on_with(
@@ -120,6 +120,7 @@ def test_a_sequence_that_chunks_begin_steps_go_on_with(
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("name", FORMS)
 def test_one_token_of_mode_auto_runs_the_kernel_of_one_token(
     name: str, load_target: Callable[..., ModuleType]
@@ -250,7 +251,7 @@ def test_steps_are_traced_mapped_and_counted(load_target: Callable[..., ModuleTy
 # --- Triton ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(4, ci=43)
+@pytest.mark.share(12, ci=43)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("name", with_kernels())

@@ -59,6 +59,7 @@ def test_a_formatter_changes_nothing(files: list[Path]) -> None:
     assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
 
 
+@pytest.mark.share(1, ci=3)
 def test_every_line_fits(name: str) -> None:
     made = emitted.text(name)
     assert made is not None

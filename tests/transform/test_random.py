@@ -26,7 +26,12 @@ def test_every_node_kind_occurs():
 
 
 @pytest.mark.parametrize(
-    "share", [0, *(pytest.param(k, marks=pytest.mark.ci) for k in range(1, SHARES))]
+    "share",
+    [
+        0,
+        pytest.param(1, marks=pytest.mark.ci),
+        *(pytest.param(k, marks=pytest.mark.full) for k in range(2, SHARES)),
+    ],
 )
 def test_evaluation_and_adjoint(share, tier):
     for seed in range(share, COUNT[tier], SHARES):

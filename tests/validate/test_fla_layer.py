@@ -56,7 +56,7 @@ WRONG = {
 """A piece of the module, what stands there instead, and what is said then."""
 
 
-@pytest.mark.share(6, ci=2)
+@pytest.mark.share(6, ci=5)
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_one_breaks_it(what: str, tmp_path: Path) -> None:
     path = dsfc.compile("gla", out=tmp_path, layer=True, signature="fla")

@@ -23,6 +23,7 @@ def row(path: Path) -> Row:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", ["gla", pytest.param("softmax", marks=pytest.mark.ci)])
 def test_a_layer_is_its_spec_between_maps(name: str, tmp_path: Path) -> None:
     kept = row(dsfc.compile(name, out=tmp_path, layer=True))
@@ -38,7 +39,7 @@ def test_a_layer_that_maps_each_input_of_its_mixer_is_one_too(tmp_path: Path) ->
     assert kept.outcome is Outcome.KEPT, kept.figure
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_module_without_a_layer_has_no_such_row(tmp_path: Path) -> None:
     path = dsfc.compile("gla", out=tmp_path)
     assert [row.name for row in dsfc.verify(path, fast=True).rows] == ["origin"]

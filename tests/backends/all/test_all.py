@@ -60,7 +60,7 @@ def gradients(layer: torch.nn.Module, u: Tensor, mode: str) -> tuple[Tensor, ...
     return torch.autograd.grad(layer(u, mode=mode).square().sum(), leaves)
 
 
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize(
     "name", ["rg_lru", *(pytest.param(n, marks=pytest.mark.ci) for n in SPECS if n != "rg_lru")]
 )
@@ -99,7 +99,7 @@ def test_a_mixer_without_kernels_has_the_module_of_torch(name: str) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
 def test_no_name_of_a_module_is_given_twice(backend: str) -> None:
     for name in (*SPECS, "rwkv7", "rwkv4"):

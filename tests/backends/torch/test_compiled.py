@@ -36,6 +36,7 @@ def test_values_and_gradients_are_those_without_compiling(layer: Any) -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 def test_nothing_has_to_have_a_gradient(layer: Any) -> None:
     u = torch.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8)
     with torch.no_grad():

@@ -281,7 +281,7 @@ def test_decays_that_round_to_0_have_gradients(build, name: str) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=4)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("name", [*BLOCKS, "lru", "only_decays"])
 def test_a_cast_layer_is_one_graph(build, name: str) -> None:
     bodies = {**BLOCKS, "only_decays": DECAYS}

@@ -98,7 +98,7 @@ def test_buffers_are_not_trained(build) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.share(6, ci=5)
+@pytest.mark.share(6, ci=11)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.ci)]
 )

@@ -68,7 +68,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
     return lambda module: small(module, monkeypatch)
 
 
-@pytest.mark.share(2, ci=121)
+@pytest.mark.share(4, ci=121)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -95,7 +95,7 @@ class Watching(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(4, ci=0)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build: Build) -> None:
     """PyTorch shuts torch.func out of what a mode runs: no operator may differentiate inside."""
@@ -141,6 +141,7 @@ class Apart(TorchDispatchMode):
         return outs
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("name", ["hgrn", "lru", "rg_lru", "plain_parts"])
 def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -> None:
     """Of one number too: the parts of a complex one are contiguous where they lie."""
@@ -156,7 +157,7 @@ def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=43)
+@pytest.mark.share(1, ci=86)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_are_the_oracle(
@@ -219,6 +220,7 @@ def h200(monkeypatch: pytest.MonkeyPatch) -> torch.device:
     return torch.device("cuda")
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize(("name", "width"), [("rg_lru", 2), ("rwkv4", 4), ("turned", 2)])
 def test_segments_are_as_many_as_take_least_time(
     name: str, width: int, build: Build, h200: torch.device
@@ -246,6 +248,7 @@ def test_segments_are_as_many_as_take_least_time(
     assert module._segment(*given[:2], (1, 2048), 16, 1, torch.device("cpu")) == 2048
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("name", ["rg_lru", "s6", "ssd", "normalized_attn"])
 def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: torch.device) -> None:
     module, costs = build(name), plan_costs(fuse(dsfc.load(name).plan, computes))
@@ -372,7 +375,7 @@ def test_low_precision_errs_no_more_than_the_plain_loop(
     bar_share(got, plain, dtype, f"auto, {dtype}")
 
 
-@pytest.mark.share(1, ci=19)
+@pytest.mark.share(3, ci=0)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_the_torch_form_is_that_of_the_torch_module(
     name: str, body: str | None, build: Build
@@ -430,7 +433,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
-@pytest.mark.share(3, ci=61)
+@pytest.mark.share(6, ci=0)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])
@@ -485,7 +488,7 @@ def test_gradients_of_decays_do_not_drift(
     assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("segment", [0, 8])
 @pytest.mark.parametrize("reset", [3, pytest.param(4, marks=pytest.mark.ci), 9])
 def test_a_decay_of_zero_ends_its_gradients(
@@ -553,7 +556,7 @@ def phased(keyed: tuple[int, ...], state: tuple[int, ...]) -> tuple[list[Tensor]
     return [q, k, v, g, phase, S], do, dS
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("segment", [0, pytest.param(8, marks=pytest.mark.ci)])
 @pytest.mark.parametrize("reset", [3, pytest.param(9, marks=pytest.mark.ci)])
 def test_a_complex_decay_of_zero_ends_its_gradients(
@@ -636,6 +639,7 @@ def test_products_of_float32_have_few_terms_at_once(
     assert max(terms) == 64
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("inputs", [1.0, pytest.param(1e6, marks=pytest.mark.ci)])
 def test_a_constant_decay_may_be_of_any_size(
     inputs: float, build: Build, launched: Callable[[ModuleType], list[str]]

@@ -33,7 +33,7 @@ def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=6)
+@pytest.mark.share(1, ci=0)
 def test_kernels_are_the_definition_from_a_state(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +63,7 @@ def test_bfloat16_errs_no_more_than_plain_torch(module: ModuleType) -> None:
     precision.low_precision(surface(module), (torch.bfloat16,))
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_bfloat16_is_the_definition_to_its_own_rounding(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,7 @@ def test_bfloat16_is_the_definition_to_its_own_rounding(
     assert {"forward", "backward"} <= set(seen)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_trial_finds_kernels_that_are_wrong(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("spec", ["s4d", "mega_ema"])
 @pytest.mark.parametrize("strong", [False, True])
 def test_kernels_are_those_of_the_ir(spec: str, strong: bool, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_kernels_are_those_of_the_ir(spec: str, strong: bool, tmp_path: Path) ->
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=10)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("length", [1, 16, 37])
 def test_kernels_are_the_definition_from_a_state(
     length: int, module: ModuleType, monkeypatch: pytest.MonkeyPatch
@@ -90,7 +90,7 @@ def test_kernels_are_the_definition_from_a_state(
     assert {"forward", "backward"} <= set(seen)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_tiles_of_the_table_and_many_rows(build: Build) -> None:
     found = surface(build("s4d"))
     sample = found.sample(70, batch=18, dtype=torch.float32)

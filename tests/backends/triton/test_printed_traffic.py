@@ -119,7 +119,7 @@ def passes(module: ModuleType, by_keys: bool, length: int, moved: Moved) -> list
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=9)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize("name", PRINTED)
 def test_bytes_are_those_of_the_table(
     name: str,

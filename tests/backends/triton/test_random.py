@@ -45,7 +45,7 @@ def text_of(mixer: Mixer, folder: Path) -> str:
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=6)
+@pytest.mark.share(1, ci=0)
 @FORM
 def test_text_is_formatted_and_gives_no_name_twice(
     form: str, tmp_path_factory: pytest.TempPathFactory

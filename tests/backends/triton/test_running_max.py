@@ -12,6 +12,7 @@ from ratios import SPECS, drawn, judged, layer, off, ran
 pytest.importorskip("triton")
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize(
     "scale", [1e4, *(pytest.param(s, marks=pytest.mark.ci) for s in (1.0, 100.0))]
 )

@@ -131,6 +131,7 @@ def arguments(shape: tuple[int, int, int, int]) -> list[Tensor]:
     ]
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_entry_is_moved_once_and_every_decay_computed_once(
     shape: tuple[int, int, int, int],
@@ -151,7 +152,7 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     assert counts == backward
 
 
-@pytest.mark.share(1, ci=3)
+@pytest.mark.share(3, ci=0)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_complex_decay_takes_one_power_forwards_and_one_backwards(
     shape: tuple[int, int, int, int],
@@ -254,7 +255,7 @@ DECAYS = {
 }
 
 
-@pytest.mark.share(3, ci=67)
+@pytest.mark.share(6, ci=67)
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
 
 
-@pytest.mark.share(9, ci=25)
+@pytest.mark.share(9, ci=0)
 @pytest.mark.parametrize("states", [2, 17])
 @pytest.mark.parametrize("decay", NESTED)
 def test_constants_inside_a_log_decay_are_those_of_their_state(

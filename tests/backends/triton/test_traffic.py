@@ -87,7 +87,7 @@ def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int
     return Case(build(name), gates, (*timed, *fixed, state), shape)
 
 
-@pytest.mark.share(1, ci=5)
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
@@ -190,7 +190,7 @@ def launched(
     return {"forward": forward, "backward": traffic.since(forward)}
 
 
-@pytest.mark.share(3, ci=5)
+@pytest.mark.share(6, ci=0)
 @pytest.mark.parametrize("shape", CUT)
 @pytest.mark.parametrize("name", ["retnet", "ssd"])
 def test_chunks_move_what_their_parts_need(
@@ -255,7 +255,7 @@ def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
     return [pytest.mark.ci if held and sizes == WHOLE[0] else pytest.mark.full]
 
 
-@pytest.mark.share(1, ci=41)
+@pytest.mark.share(1, ci=0)
 @pytest.mark.parametrize(
     ("name", "sizes", "way"),
     [

@@ -83,6 +83,7 @@ def test_every_fault_has_a_source_and_a_date_and_concerns_what_it_says() -> None
     assert any("64 keys" in f.what and 100 in f.architectures for f in faults({Form.MATRIX}))
 
 
+@pytest.mark.share(2, ci=0)
 @pytest.mark.parametrize(
     ("version", "capability", "known"),
     [
