@@ -69,6 +69,9 @@ def _pages(app: Sphinx) -> None:
             old.unlink()
     for file, text in wanted.items():
         (folder / file).write_text(text, encoding="utf-8")
+    # Pages are read by processes that start as copies of this one: what the table and the pages of
+    # the mixers both ask is computed here, once.
+    mixer_pages.table()
 
 
 def _source(name: str, title: str) -> str:

@@ -435,6 +435,7 @@ def _cells(rows: str) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 
+@cache
 def table() -> str:
     """Returns the tables of all specs: one per structure class, one of blocks, as Markdown."""
     kinds = {name: shipped_line(name).kind for name in spec_names()}
