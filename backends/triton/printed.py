@@ -17,8 +17,8 @@ from .tiles import PRINTED_CHUNK
 PRINTED_FORMS = frozenset({Form.KEYED, *LOW_RANK})
 """Forms whose kernels are printed; the templates of the others are better so far."""
 
-_STORAGE = {Storage.GIVEN: "v", Storage.WIDE: "S", Storage.KEPT: "kept"}
-"""The tensor whose dtype a result has."""
+_STORAGE = {Storage.GIVEN: "given", Storage.WIDE: "wide", Storage.KEPT: "kept"}
+"""What a plan calls the dtype of a tensor."""
 
 
 class PrintedChunks(PrintedScan):
@@ -39,45 +39,61 @@ class PrintedChunks(PrintedScan):
         """The expression of why no kernel runs; an empty text where kernels run."""
         return "_unfit_printed(v, S, mode)"
 
-    def launch(self, direction: str) -> list[str]:
-        """Statements that start the kernels of a pass and return what they write."""
-        names = self.operands(direction)
-        kernels = self.backward if direction == "backward" else self.forward
-        kept = any(a.storage is Storage.KEPT for k in kernels for a in k.arguments)
+    def before_launch(self, direction: str) -> list[str]:
+        """The function that plans a pass: what kernels write, and how they start."""
+        kernels = self._kernels(direction)
+        params = ["plan: _Plan", *(f"{x}: int" for x in self.operands(direction))]
+        name = f"def _{direction}_plan{self.plain.suffix}"
         lines = [
-            "    (B, L, H, P), N = v.shape, k.shape[-1]",
-            wrapped(f"    {', '.join(names)} = _laid_out", names, "", "    ", True),
+            *wrapped(name, params, " -> tuple[int, ...]:", "").split("\n"),
+            f'    """Plans the {direction} pass."""',
+            "    B, L, H, N, P = plan.sizes",
             f"    chunks = -(-L // {PRINTED_CHUNK[self.plain.scan.form]})",
-            *["    kept = _kept_like(v, S)"] * kept,
         ]
         for k in kernels:
-            lines += self._launch_of(k, direction)
-        return [*lines, self._returned(kernels)]
+            lines += self._start_of(k, direction)
+        return [*lines, f"    return {', '.join(self._results(direction))}", "", ""]
 
-    def _launch_of(self, kernel: Kernel, direction: str) -> Iterator[str]:
-        """Statements that make room for what one kernel writes, and start it."""
-        printed = self.printed[kernel]
-        row = f'"{self.plain.form}", "{direction} {kernel.name}"'
-        yield f"    fixed = _printed({row}, v, S, H, N, P)"
-        yield from (_room(a) for a in kernel.arguments if a.access is Access.WRITE)
-        tensors = [variable(a) for a in kernel.arguments]
-        yield from wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")
-        programs = " * ".join(_count(g.count) for g in kernel.grid)
-        start = [printed.name, programs, "given", "fixed", f"({names_of_sizes(printed)})"]
-        yield from wrapped("_start", start, "", "    ").split("\n")
-
-    def _returned(self, kernels: tuple[Kernel, ...]) -> str:
-        if kernels is self.forward:
-            return "    return o, S_last"
+    def launch(self, direction: str) -> list[str]:
+        """Statements that start the kernels of a pass and return what they write."""
+        kernels, names = self._kernels(direction), ", ".join(self.operands(direction))
+        rows = ", ".join(f'"{direction} {k.name}"' for k in kernels)
+        items = [f"_{direction}_plan{self.plain.suffix}", f'"{self.plain.form}"', "kernels"]
+        items += ["k.shape[-1]", "given", "v", "S"]
+        lines = [f"    kernels = {rows}", f"    given = {names}"]
         of_parts = {a.name for k in kernels for a in k.arguments if _has_parts(a)}
-        grads = [f"_sum_of_parts({g}, {g[1:]})" if g in of_parts else g for g in self.plain.grads]
-        return wrapped("return ", [*grads, "dS_first"], "", "    ")
+        results = self._results(direction)
+        if not of_parts & set(results):
+            return [*lines, wrapped("return _planned", items, "", "    ")]
+        summed = [f"_sum_of_parts({g}, {g[1:]})" if g in of_parts else g for g in results]
+        return [
+            *lines,
+            wrapped(f"{', '.join(results)} = _planned", items, "", "    "),
+            wrapped("return ", summed, "", "    "),
+        ]
 
+    def _kernels(self, direction: str) -> tuple[Kernel, ...]:
+        """The kernels of a pass."""
+        return self.backward if direction == "backward" else self.forward
 
-def _room(a: Argument) -> str:
-    """A statement that makes room for what a kernel writes."""
-    shape = ", ".join(map(_count, a.shape))
-    return f"    {variable(a)} = {_STORAGE[a.storage]}.new_empty({shape})"
+    def _results(self, direction: str) -> list[str]:
+        """The variables of what a pass returns."""
+        return [*self.plain.grads, "dS_first"] if direction == "backward" else ["o", "S_last"]
+
+    def _start_of(self, kernel: Kernel, direction: str) -> Iterator[str]:
+        """Statements that make room for what one kernel writes, and start it."""
+        printed, results = self.printed[kernel], self._results(direction)
+        yield f'    fixed = plan.fixed("{direction} {kernel.name}")'
+        for a in (a for a in kernel.arguments if a.access is Access.WRITE):
+            made = "result" if variable(a) in results else "room"
+            shape = ", ".join([f"plan.{_STORAGE[a.storage]}", *map(_count, a.shape)])
+            yield f"    {variable(a)} = plan.{made}({shape})"
+        yield from wrapped("tensors = ", [*map(variable, kernel.arguments)], "", "    ").split("\n")
+        programs = " * ".join(_count(g.count) for g in kernel.grid)
+        lengths = ", ".join(printed.dynamic) + "," * (len(printed.dynamic) == 1)
+        used = f"({names_of_sizes(printed)})"
+        start = [printed.name, programs, "tensors", f"({lengths})", "fixed", used]
+        yield from wrapped("plan.start", start, "", "    ").split("\n")
 
 
 def _count(size: Int) -> str:

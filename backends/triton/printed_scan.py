@@ -56,6 +56,10 @@ class PrintedScan(ABC):
     def launch(self, direction: str) -> list[str]:
         """Statements that start the kernels of a pass and return what they write."""
 
+    def before_launch(self, direction: str) -> list[str]:
+        """Lines of what the launch of a pass calls."""
+        return []
+
     # --- kernels ----------------------------------------------------------------------------------
 
     @property
