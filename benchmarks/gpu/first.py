@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu import clock, correct
-from benchmarks.gpu.material import Operator, Shape, Subject, operators
+from benchmarks.gpu.material import Operator, Shape, Subject, forget, operators
 from dsfc.plan.scan_ir import Form
 from dsfc.validate.tune import Tile, asked
 
@@ -190,7 +190,7 @@ def _call_cost(bench: Bench, of: Subject) -> Answers:
     op = bench.operator(of, bench.shape(1, 512, 1))
     out, handles = [], of.module.HANDLES
     for way, allowed in (("handle", handles), ("Triton", ())):
-        of.module._COMPILED.clear()
+        forget(of.module)
         vars(of.module)["HANDLES"] = allowed
         try:
             for name, work in (("forward", op.outputs), ("both", op.both)):

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.clock import Work
-from benchmarks.gpu.material import Shape, Subject, operators, subject
+from benchmarks.gpu.material import Shape, Subject, forget, operators, subject
 from dsfc.validate.surface import surface
 
 SPECS = ("retnet", "rg_lru", "gla", "gated_deltanet", "s6")
@@ -65,7 +65,7 @@ def prepared(spec: str, segments: bool = False) -> Iterator[dict[str, Work]]:
             yield works
     finally:
         JITFunction.run = original
-        of.module._COMPILED.clear()
+        forget(of.module)
 
 
 def _trained(of: Subject) -> Work:

@@ -238,3 +238,9 @@ def in_torch(module: ModuleType) -> Iterator[None]:
         yield
     finally:
         vars(module)["triton"] = found
+
+
+def forget(module: ModuleType) -> None:
+    """Lets a module forget the handles of its kernels."""
+    module._COMPILED.clear()
+    getattr(module, "_PLANS", {}).clear()

@@ -12,7 +12,6 @@ import inspect
 import json
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+import triton
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
+
+from dsfc.validate.dispatch import OperatorSpy
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -47,6 +49,7 @@ class Recording(Absent):
     def __init__(self) -> None:
         super().__init__(TARGETS["sm_90"])
         self.seen: list[Launch] = []
+        self.numbers: dict[int, int] = {}
         self.utils = SimpleNamespace(
             get_device_properties=lambda device: {"max_shared_mem": 232_448},
             load_binary=lambda name, *rest: (name, name, 0, 0, 1024),
@@ -59,14 +62,35 @@ class Recording(Absent):
         def launch(x: int, y: int, z: int, stream: int, kernel: str, *rest: Any) -> None:
             arguments = rest[4:]
             assert len(arguments) == len(source.fn.arg_names)
-            self.seen.append((kernel, (x, y, z), tuple(map(described, arguments))))
+            kinds = source.signature.values()
+            seen = [self._described(x, kind) for x, kind in zip(arguments, kinds, strict=True)]
+            self.seen.append((kernel, (x, y, z), tuple(seen)))
 
         return launch
 
+    def _described(self, x: Any, kind: str) -> Any:
+        """An argument; of a tensor, given or by its address, its kind and its number."""
+        if x is None or not kind.startswith("*"):
+            return x
+        address = x if isinstance(x, int) else x.data_ptr()
+        return [kind, self.numbers.setdefault(address, len(self.numbers))]
 
-def described(x: Any) -> Any:
-    """An argument without its memory."""
-    return [str(x.dtype), *x.shape] if isinstance(x, torch.Tensor) else x
+
+@contextmanager
+def nothing_freed() -> Iterator[None]:
+    """Keeps all tensors whose addresses are asked for, so that no two have the same."""
+    kept: list[torch.Tensor] = []
+    original = torch.Tensor.data_ptr
+
+    def kept_alive(self: torch.Tensor) -> int:
+        kept.append(self)
+        return original(self)
+
+    torch.Tensor.data_ptr = kept_alive  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.Tensor.data_ptr = original  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -106,19 +130,24 @@ def lengths(module: ModuleType) -> Any:
 
 
 @contextmanager
-def uncompiled(module: ModuleType) -> Iterator[dict[str, set[str]]]:
+def uncompiled(
+    module: ModuleType, started: list[str] | None = None
+) -> Iterator[dict[str, set[str]]]:
     """Gives what Triton would compile, by the name of the kernel, and compiles and starts nothing.
 
-    Triton compiles once for each of its keys: kinds of arguments and constants, and options.
+    Triton compiles once for each of its keys: kinds of arguments and constants, and options. A list
+    learns which kernels its own path was to start.
     """
     keys: dict[str, set[str]] = {}
+    started = [] if started is None else started
     original = JITFunction.run
 
     def asked(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         *_, bind = self.device_caches[0]
         _, kinds, rest = bind(*args, **options)
         keys.setdefault(self.__name__, set()).add(f"{kinds} {sorted(rest.items())}")
-        return defaultdict(lambda: lambda *args: None)  # by grid, what starts nothing
+        started.append(self.__name__)
+        return SimpleNamespace(run=lambda *args: None, function=None, packed_metadata=())
 
     driver.set_active(Recording())
     JITFunction.run = asked
@@ -166,9 +195,10 @@ def same(module: ModuleType) -> Any:
         for handles in (module.HANDLES, module.HANDLES, ()):
             if not handles:
                 module.HANDLES = handles
-                module._COMPILED.clear()
-            seen.clear(), through.clear()
-            run(module, 2 * SEGMENT, torch.bfloat16, width=256)
+                forget(module)
+            seen.clear(), through.clear(), driver.active.numbers.clear()
+            with nothing_freed():
+                run(module, 2 * SEGMENT, torch.bfloat16, width=256)
             out.append({"launches": seen[:], "jit": len(through)})
     return out
 
@@ -189,12 +219,86 @@ def aligned(module: ModuleType) -> Any:
     return {"jit": out, "compiled": len(kernel.device_caches[0][0])}
 
 
+def forget(module: ModuleType) -> None:
+    """Lets a module forget its handles."""
+    module._COMPILED.clear()
+    getattr(module, "_PLANS", {}).clear()
+
+
+def operators(module: ModuleType) -> dict[str, tuple[Any, list[Any]]]:
+    """The operators of a layer on 40 tokens, forwards and backwards, and their arguments."""
+    spy = OperatorSpy(module.NAMESPACE)
+    with spy:
+        run(module, 40, torch.bfloat16, 128, 64)
+    calls = {c.op.name().rpartition("::")[2]: c for c in spy.calls}
+
+    def dense(x: Any) -> Any:
+        return x.detach().contiguous() if isinstance(x, torch.Tensor) else x
+
+    return {name: (c.op, list(map(dense, c.args))) for name, c in calls.items()}
+
+
+def calls(module: ModuleType) -> Any:
+    """Functions of Python, and of C by Python, that a call of an operator runs the third time."""
+    out = {}
+    with uncompiled(module), torch.no_grad():
+        with torch.enable_grad():
+            found = operators(module)
+        for name, (op, arguments) in found.items():
+            counts = {"call": 0, "c_call": 0}
+
+            def count(frame: Any, event: str, arg: Any, counts: dict[str, int] = counts) -> None:
+                if event in counts:
+                    counts[event] += 1
+
+            op(*arguments), op(*arguments)
+            sys.setprofile(count)
+            op(*arguments)
+            sys.setprofile(None)
+            out[name] = counts["call"], counts["c_call"] - 1  # the last one ends the count
+    return out
+
+
+def planned(module: ModuleType) -> Any:
+    """Kernels that Triton's path starts, of calls alike but for what each name says."""
+    started: list[str] = []
+    out = {}
+    with uncompiled(module, started), torch.no_grad():
+        with torch.enable_grad():
+            op, given = operators(module)["forward"]
+        q, *rest = given
+        shifted = torch.zeros(q.numel() + 1, dtype=q.dtype)[1:].view(q.shape)
+        turned = q.transpose(1, 2).contiguous().transpose(1, 2)
+        tiles, others = ({row: (64, 16, warps, 1) for row in module.TILES} for warps in (1, 2))
+
+        def count(name: str, x: torch.Tensor = q) -> None:
+            started.clear()
+            op(x, *rest)
+            out[name] = len(started)
+
+        forget(module)
+        count("first"), count("second")
+        count("at a multiple of 2 bytes", shifted), count("strided", turned)
+        count("in float16", q.half())
+        with set_to(module, TILES=tiles):
+            count("with other tiles")
+        module.TILES.update(others)
+        count("with tiles changed in place")
+        triton.knobs.runtime.launch_enter_hook.add(print)
+        count("watched")
+        triton.knobs.runtime.launch_enter_hook.remove(print)
+        count("at last")
+        module.TRUST[torch.device("cpu"), torch.bfloat16] = "a test"
+        count("not trusted")
+    return out
+
+
 def main() -> None:
     """Prints what the argument names, `<what>/<spec>`."""
     what, _, spec = sys.argv[1].partition("/")
     with tempfile.TemporaryDirectory() as folder:
         module = module_of(spec, Path(folder))
-        asked = {f.__name__: f for f in (lengths, keys, captured, same, aligned)}
+        asked = {f.__name__: f for f in (lengths, keys, captured, same, aligned, calls, planned)}
         print(json.dumps(asked[what](module)))
 
 

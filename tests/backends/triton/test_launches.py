@@ -104,6 +104,59 @@ def test_a_handle_starts_what_triton_starts() -> None:
 
 
 @pytest.mark.full
+def test_a_plan_starts_what_triton_starts() -> None:
+    """Grids, constants, and which kernel reads what another wrote: tensors go by numbers."""
+    first, second, without = ran("same/gla")
+    assert len(first["launches"]) == 7
+    assert first["launches"] == second["launches"] == without["launches"]
+    assert (first["jit"], second["jit"], without["jit"]) == (7, 0, 7)
+
+
+@pytest.mark.ci
+def test_a_plan_is_for_calls_that_are_alike() -> None:
+    assert ran("planned/gla") == {
+        "first": 3,
+        "second": 0,
+        "at a multiple of 2 bytes": 1,  # the kernel that reads it
+        "strided": 0,  # a copy is read
+        "in float16": 1,
+        "with other tiles": 3,
+        "with tiles changed in place": 3,
+        "watched": 3,  # by a profiler, whom Triton tells
+        "at last": 0,
+        "not trusted": 0,  # torch runs
+    }
+
+
+CALLS = {
+    "gla": ((29, 38), (32, 54)),
+    "gated_deltanet": ((29, 41), (34, 64)),
+    "kda": ((29, 41), (33, 62)),
+    "rwkv7": ((29, 44), (32, 66)),
+    "retnet": ((27, 124), (34, 202)),
+    "rg_lru": ((24, 144), (25, 203)),
+    "s6": ((17, 105), (19, 171)),
+}
+"""Functions of Python and of C that a call runs on the host, forwards and backwards.
+
+Each is 50 to 500 nanoseconds of the time that a call takes before its kernels start.
+"""
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(s, marks=pytest.mark.ci if s in ("gla", "rg_lru") else pytest.mark.full)
+        for s in CALLS
+    ],
+)
+def test_a_call_runs_few_functions_before_its_kernels_start(spec: str) -> None:
+    found = ran(f"calls/{spec}")
+    for way, most in zip(("forward", "backward"), CALLS[spec], strict=True):
+        assert all(n <= limit for n, limit in zip(found[way], most, strict=True)), found
+
+
+@pytest.mark.full
 def test_handles_are_for_pointers_to_multiples_of_16_bytes() -> None:
     found = ran("aligned/rg_lru")
     # Numbers of 4 bytes, from the 0th, 0th, 1st, 1st, 4th and 0th on.
