@@ -48,10 +48,17 @@ both directions and how its states pair; gradients of gates come from the primit
 
 Every launch goes through `_launch`: kernels are compiled by Triton's own path on their first call,
 and started by their handles after that, which spares most of a call's time on the host. A handle
-takes pointers to multiples of 16 bytes; for others, and versions of Triton that are not known to
-have such handles, Triton's path is taken. Operators ask `_declined` before they launch. What a call
-needs every time is counted in plain integers, as Triton's own functions of sizes take longer than a
-launch; tables that anyone may change are looked up anew. `benchmarks/gpu/host.py` measures it.
+takes addresses that are multiples of 16 bytes, all of the current device; for others, for versions
+of Triton that are not known to have such handles, and while a profiler wants to hear of starts,
+Triton's path is taken. Operators ask `_declined` before they launch. What a call needs every time
+is counted in plain integers, as Triton's own functions of sizes take longer than a launch; tables
+that anyone may change are looked up anew.
+
+Printed kernels of chunks side by side are several a pass. What calls alike have in common is a
+`_Plan`: grids, what is fixed, shapes of results, and where what one kernel leaves for another lies
+in one piece of memory. It is kept by all that it depends on (sizes, dtypes, devices, tiles as they
+are now), and holds the handles once there are some: a second call looks its plan up, makes its
+results, and starts the kernels with addresses. `benchmarks/gpu/host.py` measures it.
 
 Conventions of kernels. Numbers are float32 between load and store. Offsets to the start of a row of
 the batch have 64 bits, those inside a tile 32. What varies from call to call, the length, is no

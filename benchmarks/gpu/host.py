@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from benchmarks.gpu.clock import Work
 from benchmarks.gpu.material import Shape, Subject, forget, operators, subject
 from dsfc.validate.surface import surface
 
-SPECS = ("retnet", "rg_lru", "gla", "gated_deltanet", "s6")
+SPECS = ("gla", "gated_deltanet", "kda", "rwkv7", "retnet", "rg_lru", "s6")
 SHAPE = Shape(batch=1, length=8, heads=1, width=16)
 """So little that torch's own kernels on the processor take no time worth mentioning."""
 
@@ -32,12 +33,6 @@ SHORT = 4
 """Tokens of a segment where time is to be cut."""
 
 _ROUNDS, _CALLS = 200, 20
-
-
-def figures(spec: str, segments: bool = False) -> dict[str, float]:
-    """Seconds of the host per call of a mixer's operators, and of a layer that is trained."""
-    with prepared(spec, segments) as works:
-        return {name: clocked(work) for name, work in works.items()}
 
 
 @contextmanager
@@ -83,14 +78,33 @@ def _trained(of: Subject) -> Work:
 
 
 def clocked(work: Work) -> float:
-    """Seconds of a call: the least of means over some in a row, to which others only add."""
+    """Seconds of the processor for a call: the least of means over some in a row.
+
+    What else the machine does only adds to it.
+    """
     means = []
     for _ in range(_ROUNDS):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(_CALLS):
             work()
-        means.append((time.perf_counter() - start) / _CALLS)
+        means.append((time.process_time() - start) / _CALLS)
     return min(means)
+
+
+def counted(work: Work) -> tuple[int, int]:
+    """Functions of Python, and of C by Python, that a call runs."""
+    counts = {"call": 0, "c_call": 0}
+
+    def count(frame: object, event: str, arg: object) -> None:
+        if event in counts:
+            counts[event] += 1
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return counts["call"], counts["c_call"] - 1  # the last one ends the count
 
 
 @contextmanager
@@ -133,7 +147,7 @@ def _handle() -> Any:  # noqa: ANN401 - a class of Triton's, which need not be i
 
 
 def main() -> None:
-    """Prints microseconds, and with `--profile` where they go."""
+    """Prints microseconds and counts of calls, and with `--profile` where they go."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("specs", nargs="*", default=SPECS)
     parser.add_argument("--profile", action="store_true", help="list the functions of a call")
@@ -141,11 +155,15 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     for spec in chosen.specs:
-        found = figures(spec, chosen.segments)
-        print(spec, *(f"{way} {1e6 * x:.1f} µs" for way, x in found.items()), flush=True)
-        if chosen.profile:
-            with prepared(spec, chosen.segments) as works:
-                for work in works.values():
+        with prepared(spec, chosen.segments) as works:
+            for way, work in works.items():
+                calls = "{} and {}".format(*counted(work))
+                seconds = clocked(work)
+                print(
+                    f"{spec} {way}: {1e6 * seconds:.1f} µs, {calls} calls of Python and C",
+                    flush=True,
+                )
+                if chosen.profile:
                     _profile(work)
 
 

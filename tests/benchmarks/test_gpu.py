@@ -45,7 +45,7 @@ def test_what_a_call_costs_the_host_is_measured_without_a_gpu(root: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    figures = re.findall(r"(forward|backward|layer) ([\d.]+) µs", done.stdout)
+    figures = re.findall(r"(forward|backward|layer): ([\d.]+) µs", done.stdout)
     assert [name for name, _ in figures] == ["forward", "backward", "layer"]
     assert all(float(figure) > 0 for _, figure in figures)
 
