@@ -109,7 +109,8 @@ def test_a_plan_starts_what_triton_starts() -> None:
     first, second, without = ran("same/gla")
     assert len(first["launches"]) == 7
     assert first["launches"] == second["launches"] == without["launches"]
-    assert (first["jit"], second["jit"], without["jit"]) == (7, 0, 7)
+    # Backwards the first kernel is that of the forward pass.
+    assert (first["jit"], second["jit"], without["jit"]) == (6, 0, 7)
 
 
 @pytest.mark.ci
