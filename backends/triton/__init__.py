@@ -23,12 +23,12 @@ How a plan becomes kernels:
 | `gated_*.py.j2`        | features, operator and gradient of a scan that computes its gates   |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `segments_shared.py.j2`, `matrix_launch_shared.py.j2` | tiles, segments and sizes of launches |
-| `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
+| `kernels_shared.py.j2`, `launch_shared.py.j2` | what the kernels and launches of all forms call |
 | `printer.py`           | prints kernels of the kernel IR                                   |
 | `blocks.py`, `memory.py`, `names.py`, `triangles.py`, `zeros.py` | what it prints with     |
 | `printed_scan.py`      | what all scans with printed kernels have in common                  |
 | `printed.py`, `printed_convolution.py` | launches of chunks side by side, and of convolutions |
-| `printed_*.py.j2`      | what printed kernels and their launches call                        |
+| `printed_*.py.j2`      | what printed kernels and their launches call; `printed_plan_shared.py.j2` plans these |
 | `calls.py`             | prints the call of an operator                                      |
 | `nodes.py`             | prints expressions as Triton                                        |
 | `statements.py`        | prints several expressions, what is used twice under a name         |

@@ -83,6 +83,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(filled("printed_kernels_shared.py.j2"))
         parts.append(filled("printed_triangles_shared.py.j2"))
+    if of_chunks:
+        parts.append(filled("printed_plan_shared.py.j2"))
     if convolutions:
         sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS}
         parts.append(filled("printed_convolution_shared.py.j2", **sizes))
