@@ -28,7 +28,7 @@ How a plan becomes kernels:
 | `blocks.py`, `memory.py`, `names.py`, `triangles.py`, `zeros.py` | what it prints with     |
 | `printed_scan.py`      | what all scans with printed kernels have in common                  |
 | `printed.py`, `printed_convolution.py` | launches of chunks side by side, and of convolutions |
-| `printed_*.py.j2`      | what printed kernels and their launches call; `printed_plan_shared.py.j2` plans these |
+| `printed_*.py.j2`      | what printed kernels, their launches and plans of these call        |
 | `calls.py`             | prints the call of an operator                                      |
 | `nodes.py`             | prints expressions as Triton                                        |
 | `statements.py`        | prints several expressions, what is used twice under a name         |
