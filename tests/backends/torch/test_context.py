@@ -101,9 +101,7 @@ def test_beside_ddp_and_fsdp2_a_step_is_that_of_one_process(tmp_path: Path, tier
 
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["torch", "all"])
-def test_segments_of_every_finite_spec_are_the_whole_sequence(
-    backend: str, tmp_path: Path
-) -> None:
+def test_segments_of_every_finite_spec_are_the_whole_sequence(backend: str, tmp_path: Path) -> None:
     names = [name for name in sorted(path.stem for path in SPECS.glob("*.dsf")) if _compiles(name)]
     rest = [name for name in names if name not in {*KINDS, *REFUSED}]
     assert len(rest) > 20
