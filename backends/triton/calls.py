@@ -87,7 +87,7 @@ class ElementwiseCall(GatedCall):
         return "_decayed", [self._log(tokens, 1)]
 
     def _log(self, tokens: str, at: int) -> str:
-        """log λ, as the torch form of the gates gives it at a place of its results."""
+        """Log λ, as the torch form of the gates gives it at a place of its results."""
         return f"log=lambda: _gates{self._s.suffix}(*{tokens}, lengths)[0][{at}]"
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
@@ -239,7 +239,7 @@ class MatrixCall(LengthsCall):
         return "_decayed", [f"log=lambda: _kept({log}, counts)" if log else "log=None"]
 
     def _log(self, tokens: str) -> str:
-        """log λ of every token; empty for λ = 1."""
+        """Log λ of every token; empty for λ = 1."""
         return f"{tokens}[-1]" if self._s.decay else ""
 
     @property
