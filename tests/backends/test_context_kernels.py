@@ -46,10 +46,9 @@ NONE_IN_C = ("gateloop",)
 """Of these, what torch runs on a CPU: complex states of products of keys."""
 FEW = (1, 0, 0, 1)
 """Segments of fewer tokens than processes."""
-WAYS = (
-    *((lengths, how) for n in (4, 2) for lengths in SEGMENTS[n] for how in HOW),
-    *((FEW, how) for how in HOW if how != "pack"),
-)
+SOME = (*((SEGMENTS[n][0], how) for n in (4, 2) for how in HOW), (FEW, "plain"), (FEW, "mask"))
+ALL = (*SOME, *((SEGMENTS[n][1], how) for n in (4, 2) for how in HOW))
+"""Lengths of segments, and what a layer is given besides tokens."""
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +125,11 @@ def compare(
         started.clear()
         with monkeypatch.context() as patch:
             together(about, lengths, how, dtype, one, patch)
-        # A segment of one token has a kernel of its own.
-        wanted = by_one if max(lengths) > 1 else {}
         assert by_one and started, (lengths, how)
-        assert all(started.count(name) > n for name, n in wanted.items()), (lengths, how)
+        for name, count in by_one.items():
+            # One token has a kernel of its own, and sequences of a pack are not all cut.
+            if max(lengths) > 1 and "step" not in name:
+                assert started.count(name) > (0 if how == "pack" else count), (lengths, how, name)
     assert not FAILED, "\n".join(FAILED[:20])
 
 
@@ -217,8 +217,8 @@ def test_kernels_for_gpus_run_segments_of_each_form(
     started: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    compare(made(name, "triton"), WAYS, started, monkeypatch)
-    compare(made(name, "triton"), WAYS[:3], started, monkeypatch, torch.bfloat16)
+    compare(made(name, "triton"), SOME, started, monkeypatch)
+    compare(made(name, "triton"), SOME[1:2], started, monkeypatch, torch.bfloat16)
 
 
 @pytest.mark.full
@@ -229,4 +229,4 @@ def test_kernels_in_c_run_segments_of_each_form(
     module = made(name, "c")
     started = started_in_c(module, monkeypatch)
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
-        compare(module, WAYS, started, monkeypatch, dtype)
+        compare(module, ALL, started, monkeypatch, dtype)
