@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import torch
-from context_process import FAILED, HOW, SEGMENTS, Results, alone, check
+from context_process import FAILED, HOW, SEGMENTS, Results, alone, check, drawn
 from dsfc.backends.torch.context import crossing
 from thread_group import ThreadGroup
 
@@ -24,7 +24,7 @@ import dsfc
 from benchmarks.gpu.interpreter import as_a_gpu
 from dsfc.emit.module import Option, origin
 from dsfc.validate.run import deterministic_torch
-from dsfc.validate.surface import Surface, surface
+from dsfc.validate.surface import Sample, Surface, surface
 
 SUMMARIES = {
     "rg_lru": "_decayed",
@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Modul
     @cache
     def make(name: str, backend: str) -> ModuleType:
         path = folder / f"{name}_{backend}_shared.py"
-        dsfc.compile(name, path, backend=backend, context_parallel=True)
+        dsfc.compile(name, backend, path, context_parallel=True)
         return dsfc.import_module(path)
 
     return make
@@ -120,11 +120,13 @@ def compare(
     FAILED.clear()
     for lengths, how in ways:
         started.clear()
-        one = alone(about, lengths, how, dtype)
+        # Drawn once: threads share a generator.
+        sample = drawn(about, sum(lengths), how, dtype)
+        one = alone(about, sample, lengths, how)
         by_one = Counter(started)
         started.clear()
         with monkeypatch.context() as patch:
-            together(about, lengths, how, dtype, one, patch)
+            together(about, sample, lengths, how, one, patch)
         assert by_one and started, (lengths, how)
         for name, count in by_one.items():
             # One token has a kernel of its own, and sequences of a pack are not all cut.
@@ -135,16 +137,16 @@ def compare(
 
 def together(
     about: Surface,
+    sample: Sample,
     lengths: tuple[int, ...],
     how: str,
-    dtype: torch.dtype,
     one: tuple[Results, Results],
     patch: pytest.MonkeyPatch,
 ) -> None:
     """Compares threads that share a sequence with one that has it alone."""
     group = ThreadGroup(len(lengths))
     group.install(patch)
-    group.run(lambda _: check(about, group, lengths, how, dtype, f"{lengths}, {how}", one))
+    group.run(lambda _: check(about, group, sample, lengths, how, f"{lengths}, {how}", one))
 
 
 # --- what modules say -----------------------------------------------------------------------------

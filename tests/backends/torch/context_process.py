@@ -155,10 +155,9 @@ def drawn(about: Surface, length: int, how: str, dtype: torch.dtype) -> Sample:
 
 
 def alone(
-    about: Surface, lengths: tuple[int, ...], how: str, dtype: torch.dtype
+    about: Surface, sample: Sample, lengths: tuple[int, ...], how: str
 ) -> tuple[Results, Results]:
-    """What one process gives of the whole sequence, in a dtype and in float64."""
-    sample = drawn(about, sum(lengths), how, dtype)
+    """What one process gives of the whole sequence, in its dtype and in float64."""
     given, _ = given_with(how, lengths, 0)
     everywhere = slice(None), sum(lengths)
     every = torch.ones(len(PACK) - 1 if how == "pack" else 3, dtype=torch.bool)
@@ -170,9 +169,9 @@ def alone(
 def check(
     about: Surface,
     group: Any,
+    sample: Sample,
     lengths: tuple[int, ...],
     how: str,
-    dtype: torch.dtype,
     where: str,
     wanted: tuple[Results, Results],
 ) -> None:
@@ -180,7 +179,7 @@ def check(
     rank, length = distributed.get_rank(group), sum(lengths)
     starts = [0, *itertools.accumulate(lengths)]
     rows = len(PACK) - 1 if how == "pack" else 3
-    sample, (one, exact) = drawn(about, length, how, dtype), wanted
+    one, exact = wanted
     _, given_here = given_with(how, lengths, rank)
     # A sequence's last state is where its last token is; of an empty one it is that given.
     ended = torch.full((rows,), rank == len(lengths) - 1)
@@ -272,8 +271,9 @@ def main() -> None:
             for lengths, how in itertools.product(SEGMENTS[count], HOW):
                 for dtype in WIDE if (count, how) == (4, "plain") else WIDE[:1]:
                     where = f"{path}, rank {rank} of {lengths}, {how}, {dtype}"
-                    one = alone(about, lengths, how, dtype)
-                    check(about, group, lengths, how, dtype, where, one)
+                    sample = drawn(about, sum(lengths), how, dtype)
+                    one = alone(about, sample, lengths, how)
+                    check(about, group, sample, lengths, how, where, one)
         check_traffic(about, groups[4], numbers, path)
     distributed.destroy_process_group()
     print("\n".join(FAILED[:20]))

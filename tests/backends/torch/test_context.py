@@ -79,7 +79,7 @@ def made(name: str, folder: Path, backend: str = "torch") -> str:
         spec = folder / f"{name}.dsf"
         spec.write_text(f"mixer {name} {{\n{BY_HAND[name]}\n}}\n", encoding="utf-8")
     out = f"{folder}/"
-    return str(dsfc.compile(spec, out, backend, runtime="beside", context_parallel=True))
+    return str(dsfc.compile(spec, backend, out, runtime="beside", context_parallel=True))
 
 
 @pytest.mark.full
