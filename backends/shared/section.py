@@ -77,11 +77,23 @@ def section(more: tuple[str, ...] = (), imports: tuple[str, ...] = ()) -> Sectio
     """
     folder = files(f"{__package__}.runtime")
     sources = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
-    parts = [*map(_split, sources), *map(_split, more)]
-    text = "\n\n\n".join(body for body, _ in parts)
-    names = tuple(name for _, tree in parts for name in _defined(tree))
-    named = frozenset[str]().union(*(names_in(tree) for _, tree in parts))
-    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names, named, imports)
+    return extended(Section("", "", (), frozenset(), imports), (*sources, *more))
+
+
+def extended(own: Section, more: tuple[str, ...]) -> Section:
+    """Returns a section with files behind its own.
+
+    Args:
+        own: the section.
+        more: texts of the files; they need no imports besides those of the section.
+    """
+    parts = [*map(_split, more)]
+    bodies = [body for body, _ in parts]
+    text = "\n\n\n".join([own.text, *bodies] if own.text else bodies)
+    names = *own.names, *(name for _, tree in parts for name in _defined(tree))
+    named = own.named.union(*(names_in(tree) for _, tree in parts))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Section(text, digest, names, named, own.imports)
 
 
 def _split(source: str) -> tuple[str, ast.Module]:

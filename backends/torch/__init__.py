@@ -12,7 +12,7 @@ from dsfc.fused.ir import FusedPlan
 
 from ..shared.section import Section
 from .cost import Cost, costs_text, plan_costs
-from .render import TORCH, Target, distributed, render_module, runtime_file
+from .render import TORCH, Target, render_module, runtime_file, shared_by_processes
 from .reserved_names import RESERVED
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class TorchBackend:
         """Returns the name and the text of the file with the runtime of modules beside it."""
         return runtime_file(self.runtime(fused))
 
-    def context_parallel(self) -> TorchBackend | None:
+    def context_parallel(self) -> TorchBackend:
         """Returns the backend of modules whose sequences processes may share; see `Backend`."""
-        return replace(self, target=lambda fused: distributed()) if self.target is _torch else None
+        return replace(self, target=lambda fused: shared_by_processes(self.target(fused)))
 
 
 BACKEND = TorchBackend()

@@ -18,6 +18,7 @@ from dsfc.plan.ir import Buffer, Role
 from dsfc.plan.scan_ir import Column, Group, Transition
 
 from .code import cast
+from .context import arriving_state, summary
 from .forms.row import Layout
 from .forms.table import FORMS
 from .grouping import Size, regrouped, ungrouped
@@ -55,8 +56,13 @@ class ScanCall:
     def _layout(self) -> Layout:
         return FORMS[self._scan.form].layout
 
-    def lines(self, next_states: dict[str, str]) -> list[str]:
-        """Returns the statements; `next_states` learns the variable of each state's next value."""
+    def lines(self, next_states: dict[str, str], distributed: bool = False) -> list[str]:
+        """Returns the statements.
+
+        Args:
+            next_states: learns the variable of each state's next value.
+            distributed: whether processes may share a sequence, and the state before it arrives.
+        """
         scan = self._scan
         before: list[str] = []
         if scan.transition is not None:
@@ -65,7 +71,12 @@ class ScanCall:
             arguments, state, looked = self._fixed_arguments(before)
         else:
             arguments, state, looked = self._token_arguments(before)
-        arguments, state = self._start(before, arguments, state)
+        if distributed:
+            rest, called = self._behind(arguments[-1]), f"_recurrence{self._s.suffix}"
+            more, arguments = arriving_state(
+                scan.name, called, arguments, rest, self._summary, self._fresh
+            )
+            before, state = [*before, *more], arguments[-1]
         out, last = self._fresh(f"{scan.name}_out"), self._fresh(f"{scan.name}_last")
         after = self._outputs(out) + self._next(last, next_states)
         # A result that needs no change of layout is bound under its own name at once.
@@ -85,7 +96,7 @@ class ScanCall:
         head = f"{out}, {last} = _recurrence{self._s.suffix}"
         dense = self._scan.transition is not None
         if self._layout is not Layout.RESPONSES and not dense:
-            return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
+            return [wrapped(head, [*arguments, *self._behind(arguments[-1])], "", "    ")]
         # Λ is the same at every token, so the state that stops earlier is computed by itself.
         arguments_name = self._fresh(f"{self._scan.name}_given")
         return [
@@ -98,9 +109,13 @@ class ScanCall:
             else f"        {last} = _stopped(run, *{arguments_name}, lengths, chunk, MODES)",
         ]
 
-    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
-        """The operator's tensors and the text of the state, where it starts from what is given."""
-        return arguments, state
+    def _behind(self, state: str) -> list[str]:
+        """What the operator takes behind its tensors, the last of which is the state."""
+        return self._s.option_names
+
+    def _summary(self, tokens: str) -> tuple[str, list[str]]:
+        """What summarises a segment, and what it takes by name; see `arriving_state`."""
+        return summary(self._scan, tokens)
 
     # --- arguments -------------------------------------------------------------------------------
 

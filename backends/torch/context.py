@@ -8,6 +8,7 @@ each state of a plan what crosses from one process to the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
 
 from dsfc.plan.ir import Plan, Reverse, RunningMax
@@ -15,8 +16,7 @@ from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
 
-from ..shared.section import Section, section
-from .calls import ScanCall
+from ..shared.section import Section, extended
 from .forms.row import Layout
 from .forms.table import FORMS
 from .layout import tuple_text, wrapped
@@ -25,39 +25,59 @@ RUNTIME = ("summaries", "ranks")
 """Files of the runtime that only modules hold whose sequences processes may share."""
 
 
-class DistributedCall(ScanCall):
-    """Prints the call of a scan that starts from what arrives from the segments before."""
+def arriving_state(
+    scan: str,
+    called: str,
+    arguments: list[str],
+    options: list[str],
+    summary: Callable[[str], tuple[str, list[str]]],
+    unused: Callable[[str], str],
+) -> tuple[list[str], list[str]]:
+    """Returns statements that bind the state which arrives at a scan, and what its operator takes.
 
-    def _start(self, before: list[str], arguments: list[str], state: str) -> tuple[list[str], str]:
-        """The operator's tensors, the last of them the state that arrives, and its name."""
-        *tokens, state = arguments
-        inputs, arrived = (self._fresh(f"{self._scan.name}_{x}") for x in ("tokens", "arrived"))
-        if len(tokens) == 1:
-            before.append(f"    {inputs} = ({tokens[0]},)")
-        else:
-            before.append(wrapped(f"{inputs} = ", tokens, "", "    "))
-        summary, more = self._summary(inputs)
-        options = tuple_text(self._s.option_names)
-        items = [f"_recurrence{self._s.suffix}", f"*{inputs}", *more, f"options={options}"]
-        name = self._fresh(f"{self._scan.name}_summary")
-        before.append(wrapped(f"{name} = {summary}", items, "", "    "))
-        before.append(f"    {arrived} = _arrived(ranks, {name}, {state})")
-        return [f"*{inputs}", arrived], arrived
+    Args:
+        scan: its name.
+        called: its operator.
+        arguments: the operator's tensors, the last of them the state before the first token.
+        options: what the operator takes behind them.
+        summary: the variable of all tensors but the state → the function of the runtime that
+            summarises a segment, and what it takes by name besides options.
+        unused: gives an unused variable name.
+    """
+    *tensors, state = arguments
+    tokens, arrived = unused(f"{scan}_tokens"), unused(f"{scan}_arrived")
+    bound = f"    {tokens} = ({tensors[0]},)"
+    if len(tensors) > 1:
+        bound = wrapped(f"{tokens} = ", tensors, "", "    ")
+    function, named = summary(tokens)
+    items = [called, f"*{tokens}", *named, f"options={tuple_text(options)}"]
+    name = unused(f"{scan}_summary")
+    lines = [
+        bound,
+        wrapped(f"{name} = {function}", items, "", "    "),
+        f"    {arrived} = _arrived(ranks, {name}, {state})",
+    ]
+    return lines, [f"*{tokens}", arrived]
 
-    def _summary(self, inputs: str) -> tuple[str, list[str]]:
-        """The function of the runtime that summarises a segment, and what it takes by name."""
-        scan = self._scan
-        if scan.transition is not None:
-            return "_mixed", ["lengths=lengths", "modes=MODES"]
-        layout = FORMS[scan.form].layout
-        if layout is Layout.RESPONSES:
-            return "_convolved", ["lengths=lengths", "modes=MODES"]
-        value = 0 if scan.read is None else 2
-        if FORMS[scan.form].rewrites:
-            return "_rewritten", [f"value={value}"]
-        if layout is Layout.TILE:
-            return "_driven_by_none", [f"value={value}"]
-        return "_decayed", [f"log={inputs}[-1]" if scan.decay is not None else "log=None"]
+
+def summary(scan: Scan, tokens: str) -> tuple[str, list[str]]:
+    """Returns the function that summarises a segment of a scan, and what it takes by name.
+
+    Args:
+        scan: the scan, whose operator takes what torch's does.
+        tokens: variable of the operator's tensors but for the state.
+    """
+    if scan.transition is not None:
+        return "_mixed", ["lengths=lengths", "modes=MODES"]
+    layout = FORMS[scan.form].layout
+    if layout is Layout.RESPONSES:
+        return "_convolved", ["lengths=lengths", "modes=MODES"]
+    value = 0 if scan.read is None else 2
+    if FORMS[scan.form].rewrites:
+        return "_rewritten", [f"value={value}"]
+    if layout is Layout.TILE:
+        return "_driven_by_none", [f"drive=({value},)"]
+    return "_decayed", [f"log=lambda: {tokens}[-1]" if scan.decay is not None else "log=None"]
 
 
 def arriving_max(
@@ -119,11 +139,12 @@ def leaving_states(outs: list[str], lasts: list[str], arrived: str) -> str:
     )
 
 
-def runtime(more: Section) -> Section:
+@cache
+def runtime(own: Section) -> Section:
     """Returns a runtime section with what processes need that share a sequence."""
     folder = files("dsfc.backends.shared.runtime")
     texts = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in RUNTIME)
-    return section(tuple(texts), more.imports)
+    return extended(own, tuple(texts))
 
 
 def refusal(plan: Plan) -> str | None:

@@ -144,7 +144,7 @@ def functional(
         if isinstance(scan, Recurrence):
             return call_lines(texts[scan.name], next_states, body.unused, distributed)
         printer = caller(by_name[scan.name], identifier, body.size, like, body.unused)
-        return printer.lines(next_states)
+        return printer.lines(next_states, distributed)
 
     body: Body = Body(plan, identifier, like, call, signature.sensitive, distributed)
     text = body.text()

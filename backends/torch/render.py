@@ -19,7 +19,7 @@ from dsfc.python_text import names_in, parsed
 from ..shared.section import Section, section
 from .calls import ScanCall
 from .checkpoints import CheckpointsText
-from .context import DistributedCall, runtime
+from .context import runtime
 from .functional import functional
 from .header import HeaderText
 from .imports import imports, imports_from_beside
@@ -81,13 +81,9 @@ TORCH = Target(
 )
 
 
-@cache
-def distributed() -> Target:
-    """Returns the target of modules of torch whose sequences processes may share.
-
-    It is made where it is asked for: its runtime takes time to read.
-    """
-    return replace(TORCH, call=DistributedCall, runtime=runtime(TORCH.runtime), distributed=True)
+def shared_by_processes(target: Target) -> Target:
+    """Returns a target whose modules have sequences that processes may share."""
+    return replace(target, runtime=runtime(target.runtime), distributed=True)
 
 
 def torch_alone(why: str) -> Target:

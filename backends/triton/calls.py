@@ -15,7 +15,7 @@ from dsfc.plan.scan_ir import Column
 from ..torch.calls import ScanCall
 from ..torch.code import uncast
 from ..torch.grouping import Size
-from ..torch.layout import wrapped
+from ..torch.layout import tuple_text, wrapped
 from ..torch.skeletons import Skeleton
 from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
@@ -38,7 +38,14 @@ def kernel_call(
     return of(skeleton, names, size, like, fresh)
 
 
-class GatedCall(ScanCall):
+class LengthsCall(ScanCall):
+    """The call of an operator that is told how many tokens of each row count."""
+
+    def _behind(self, state: str) -> list[str]:
+        return ["lengths", *super()._behind(state)]
+
+
+class GatedCall(LengthsCall):
     """The call of an operator that takes what its gates read."""
 
     def _tokens(
@@ -74,7 +81,14 @@ class ElementwiseCall(GatedCall):
         arguments = self._tokens(gates.tokens, self._s.wide, tile)
         arguments += [self._by_batch(name, tile) for name in gates.constants]
         state = self._states(before)
-        return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
+        return [*arguments, f"{state}.to({self._wide})"], state, None
+
+    def _summary(self, tokens: str) -> tuple[str, list[str]]:
+        return "_decayed", [self._log(tokens, 1)]
+
+    def _log(self, tokens: str, at: int) -> str:
+        """Log λ, as the torch form of the gates gives it at a place of its results."""
+        return f"log=lambda: _gates{self._s.suffix}(*{tokens}, lengths)[0][{at}]"
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         if self._s.complex:
@@ -118,7 +132,10 @@ class ConvolutionCall(ElementwiseCall):
             text = self._regrouped(self._over(name, tile), tile, groups, lead=0)
             arguments.append(f"{text}.unsqueeze(0)")
         state = self._regrouped(self._ident(column.state), tile, groups, lead=1)
-        return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
+        return [*arguments, f"{state}.to({self._wide})"], state, None
+
+    def _summary(self, tokens: str) -> tuple[str, list[str]]:
+        return "_stopping", [self._log(tokens, 3), "lengths=lengths"]
 
     def _over(self, name: str, tile: tuple[Axis, ...]) -> str:
         """A constant as `[*tile]`."""
@@ -131,7 +148,7 @@ class ConvolutionCall(ElementwiseCall):
         if self._s.complex:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
         head = f"{out}, {last} = _recurrence{self._s.suffix}"
-        return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
+        return [wrapped(head, [*arguments, *self._behind(arguments[-1])], "", "    ")]
 
     def _outputs(self, out: str) -> list[str]:
         if not self._s.complex:
@@ -160,7 +177,7 @@ class SelectiveCall(GatedCall):
     def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         (query, *_), state, looked = super()._token_arguments(before)
         (column,) = self._scan.columns
-        s, tile, like = self._s, self._side(column), self._like
+        s, tile = self._s, self._side(column)
         tokens = self._vector(s.queries, uncast(query))
         tokens += self._vector(s.keys, self._keyed(self._scan.key or ""))
         tokens += self._tokens(s.gates.tokens, s.wide, tile)
@@ -168,12 +185,21 @@ class SelectiveCall(GatedCall):
         constants = [self._by_batch(name, tile) for name in s.gates.constants]
         constants += [self._by_batch(x.name, x.axes) for x in s.others if x.constant]
         state = f"{state}.to({self._wide})"
-        why = ""
+        return [*tokens, *constants, state], state, looked
+
+    def _behind(self, state: str) -> list[str]:
+        s, why = self._s, ""
         if s.complex:
             count = " * ".join(self._size(a) for a in s.scan.keys)
             why = f", _too_many({count}, {s.most_pairs})"
-        room = f"_room({state}, {like}.shape[1], dtype, mode{why})"
-        return [*tokens, *constants, state, "lengths", room], state, looked
+        lengths, *options = super()._behind(state)
+        return [lengths, f"_room({state}, {self._like}.shape[1], dtype, mode{why})", *options]
+
+    def _summary(self, tokens: str) -> tuple[str, list[str]]:
+        """What a state of ones becomes without keys: log λ of all states takes too much memory."""
+        first, count = len(self._s.queries), len(self._s.keys)
+        keys = [str(at) for at in range(first, first + count)]
+        return "_driven_by_none", [f"drive={tuple_text(keys)}"]
 
     @staticmethod
     def _vector(names: list[str], text: str) -> list[str]:
@@ -189,7 +215,7 @@ class SelectiveCall(GatedCall):
         return plain._shifted(out, state, read)
 
 
-class MatrixCall(ScanCall):
+class MatrixCall(LengthsCall):
     """Of a matrix scan, whose operator also takes what its features read.
 
     The value and output of a column of one channel stand apart; of a running normaliser, nothing
@@ -206,7 +232,15 @@ class MatrixCall(ScanCall):
         names = self._s.features.numbers
         numbers = [f"{self._grouped(n, (self._scan.heads,))}.to(wide)" for n in names]
         w = [f"{self._alone()}.to(wide)"] if self._s.narrow else []
-        return [q, k, v, *w, *numbers, *rest, "lengths"], state, looked
+        return [q, k, v, *w, *numbers, *rest], state, looked
+
+    def _summary(self, tokens: str) -> tuple[str, list[str]]:
+        log = self._log(tokens)
+        return "_decayed", [f"log=lambda: _kept({log}, counts)" if log else "log=None"]
+
+    def _log(self, tokens: str) -> str:
+        """Log λ of every token; empty for λ = 1."""
+        return f"{tokens}[-1]" if self._s.decay else ""
 
     @property
     def _columns(self) -> tuple[Column, ...]:
@@ -257,7 +291,10 @@ class PhasedCall(MatrixCall):
         first, second = self._halves
         (q, k, v, *rest), state, looked = ScanCall._token_arguments(first, before)
         more = [f"{second._values(before)}.to(dtype)"] if self._s.values[1:] else []
-        return [q, k, v, *more, *rest, "lengths"], state, looked
+        return [q, k, v, *more, *rest], state, looked
+
+    def _log(self, tokens: str) -> str:
+        return f"torch.complex(*{tokens}[-2:])"
 
     @property
     def _halves(self) -> tuple[PhasedCall, PhasedCall]:

@@ -45,9 +45,8 @@ def compile_spec(
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
-        ValueError: `runtime` or `signature` is neither, the backend has no such modules,
-            `tensor_parallel` or `fla` is asked for without a layer, or `fla` and
-            `context_parallel` together.
+        ValueError: `runtime` or `signature` is neither, `tensor_parallel` or `fla` is asked for
+            without a layer, or `fla` and `context_parallel` together.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
         module = load(path, mixer, limits).module(

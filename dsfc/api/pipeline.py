@@ -417,9 +417,8 @@ class Compilation:
 
         Raises:
             DiagnosticError: E-BACKEND, E-LAYER, E-TENSOR-PARALLEL or E-STEP.
-            ValueError: `runtime` is none of `RUNTIMES`, the backend has no such modules,
-                `tensor_parallel` or the signature of fla is asked for without a layer, or that
-                and `context_parallel` together.
+            ValueError: `runtime` is none of `RUNTIMES`, `tensor_parallel` or the signature of fla
+                is asked for without a layer, or that and `context_parallel` together.
         """
         called = LayerSignature(signature)
         if tensor_parallel and not layer:

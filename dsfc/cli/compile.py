@@ -52,8 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--context-parallel",
     is_flag=True,
-    help="Let processes share a sequence: each mixes a segment, and states cross between them"
-    " (torch backend).",
+    help="Let processes share a sequence: each mixes a segment, and states cross between them.",
 )
 @click.option(
     "--tensor-parallel",
@@ -90,8 +89,6 @@ def compile_command(
     from dsfc.emit.module import ModuleText, destination, write
 
     to_stdout = out == "-"
-    if context_parallel and backend != "torch":
-        raise click.UsageError("--context-parallel goes with --backend torch")
     if tensor_parallel and not layer:
         raise click.UsageError("--tensor-parallel goes with --layer")
     if signature == LayerSignature.FLA and (context_parallel or not layer):

@@ -167,8 +167,8 @@ class Backend(Protocol):
             whole: the layer to print beside the mixer; None for the mixer alone.
         """
 
-    def context_parallel(self) -> Backend | None:
-        """Returns the backend of modules whose sequences processes may share; None without one."""
+    def context_parallel(self) -> Backend:
+        """Returns the backend of modules whose sequences processes may share."""
 
     def runtime(self, fused: FusedPlan) -> Runtime | None:
         """Returns the section that a plan's module holds as it stands, or finds beside it, if any.

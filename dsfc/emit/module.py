@@ -132,15 +132,11 @@ def emit(
 
     Raises:
         DiagnosticError: E-BACKEND.
-        ValueError: the backend has no modules whose sequences processes may share.
         EmissionError: the backend printed what no module may hold.
     """
     target, plan = load_backend(backend), fused.original
     if context_parallel:
-        shared = target.context_parallel()
-        if shared is None:
-            raise ValueError(f"context parallelism needs the torch backend, not {backend}")
-        target = shared
+        target = target.context_parallel()
     cls, function = _own_names(plan, target)
     rename = identifiers(plan, backend)
     # A file may be called anything, and the name goes into comments.

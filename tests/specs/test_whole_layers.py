@@ -41,7 +41,7 @@ def test_a_mixer_with_an_input_of_a_kind_is_refused(name: str, tmp_path: Path) -
     "options",
     [
         {"layer": True},
-        {"context_parallel": True},
+        {"context_parallel": True, "backend": "all"},
         {"tensor_parallel": True, "layer": True},
         {"runtime": "beside"},
     ],

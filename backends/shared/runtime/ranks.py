@@ -151,7 +151,7 @@ class _Sent(torch.autograd.Function):
         return None, None, bar, *bars
 
 
-def _flat(*tensors: Tensor) -> Tensor:
+def _as_numbers(*tensors: Tensor) -> Tensor:
     """The numbers of some tensors, one after the other."""
     real = (torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in tensors)
     flat = [x.flatten() for x in real]
@@ -162,7 +162,7 @@ def _flat(*tensors: Tensor) -> Tensor:
 
 
 def _apart(flat: Tensor, *likes: Tensor) -> tuple[Tensor, ...]:
-    """Undoes `_flat`."""
+    """Undoes `_as_numbers`."""
     sizes = [x.numel() * (2 if x.is_complex() else 1) for x in likes]
     parts = []
     for part, like in zip(flat.split(sizes), likes, strict=True):
@@ -191,7 +191,7 @@ def _arrived(ranks: _Ranks | None, summary: _Summary, S: Tensor) -> Tensor:
         last = law.total(law.product(whole, S), last)
     whole, last = ranks.leaving(whole), ranks.leaving(last)
     # PyTorch leaves `apply` untyped.
-    parts, S = _Gathered.apply(ranks.group, _flat(whole, last), S)  # type: ignore[no-untyped-call]
+    parts, S = _Gathered.apply(ranks.group, _as_numbers(whole, last), S)  # type: ignore[no-untyped-call]
 
     def step(part: Tensor, state: Tensor | None) -> Tensor:
         moved, added = _apart(part, whole, last)
@@ -220,7 +220,7 @@ def _tokens_before(ranks: _Ranks | None, x: Tensor, past: Tensor, lengths: Tenso
     moved = moved.to(_accumulator(own.real.dtype))
     # PyTorch leaves `apply` untyped.
     parts, past = _Gathered.apply(  # type: ignore[no-untyped-call]
-        ranks.group, _flat(own, moved), past
+        ranks.group, _as_numbers(own, moved), past
     )
 
     def step(part: Tensor, tail: Tensor | None) -> Tensor:
@@ -251,7 +251,7 @@ def _received(
     some = (x for x in others if x.requires_grad)
     # PyTorch leaves `apply` untyped.
     flat = _Received.apply(  # type: ignore[no-untyped-call]
-        ranks.neighbour(-1), ranks.group, _flat(*starts), *some
+        ranks.neighbour(-1), ranks.group, _as_numbers(*starts), *some
     )
     arrived = _apart(flat, *starts)
     if ranks.pack is not None and ranks.pack[0] is None:
@@ -283,7 +283,7 @@ def _sent(
     leaving = map(ranks.leaving, states)
     # PyTorch leaves `apply` untyped.
     whole: tuple[Tensor, ...] = _Sent.apply(  # type: ignore[no-untyped-call]
-        ranks.neighbour(1), ranks.group, _flat(*leaving), *outs, *states
+        ranks.neighbour(1), ranks.group, _as_numbers(*leaving), *outs, *states
     )
     return whole
 

@@ -54,12 +54,21 @@ _Summary = tuple[_Law, Callable[[Tensor], tuple[Tensor, Tensor]]]
 """A law, and the function from the state before a segment to Λ̄ `[B, ...]` and the state after."""
 
 
-def _decayed(run: Callable[..., Any], *tensors: Any, log: Tensor | None, options: Any) -> _Summary:
-    """Returns the summary for a diagonal Λ: Λ̄ is the product of the decays of all tokens."""
+def _decayed(
+    run: Callable[..., Any], *tensors: Any, log: Callable[[], Tensor] | None, options: Any
+) -> _Summary:
+    """Returns the summary for a diagonal Λ: Λ̄ is the product of the decays of all tokens.
+
+    Args:
+        run: the operator; the last of its results is the state after the last token.
+        tensors: what it takes ahead of the state.
+        log: gives log λ of every token, 0 where it does not count; None for λ = 1.
+        options: what the operator takes behind the state.
+    """
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
-        whole = S.new_ones(S.shape[0]) if log is None else torch.exp(log.sum(1))
-        return _spread_out(whole, S), run(*tensors, S, *options)[1]
+        whole = S.new_ones(S.shape[0]) if log is None else torch.exp(log().sum(1))
+        return _spread_out(whole, S), run(*tensors, S, *options)[-1]
 
     return _DIAGONAL, through
 
@@ -69,14 +78,22 @@ def _spread_out(whole: Tensor, S: Tensor) -> Tensor:
     return whole.reshape(*whole.shape, *(1,) * (S.ndim - whole.ndim))
 
 
-def _driven_by_none(run: Callable[..., Any], *tensors: Any, value: int, options: Any) -> _Summary:
+def _driven_by_none(
+    run: Callable[..., Any], *tensors: Any, drive: tuple[int, ...], options: Any
+) -> _Summary:
     """Returns the summary for a diagonal Λ that the operator computes: it runs once more.
 
     Λ̄ is what becomes of a state of ones where nothing drives it.
+
+    Args:
+        run: the operator; the second of its results is the state after the last token.
+        tensors: what it takes ahead of the state.
+        drive: numbers of those without which nothing drives it.
+        options: what the operator takes behind the state.
     """
-    silent = [torch.zeros_like(x) if at == value else x for at, x in enumerate(tensors)]
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
+        silent = [torch.zeros_like(x) if at in drive else x for at, x in enumerate(tensors)]
         whole = run(*silent, torch.ones_like(S), *options)[1]
         return whole, run(*tensors, S, *options)[1]
 
@@ -104,13 +121,43 @@ def _convolved(
     q, k, v, g = tensors
 
     def through(S: Tensor) -> tuple[Tensor, Tensor]:
+        whole = _to_the_end(g, v.shape[1], lengths)
         if lengths is None:
-            count = torch.tensor(v.shape[1], device=v.device)
-            return _power(g, count), run(*tensors, S, *options)[1]
-        last = _stopped(run, q, k, v, g, S, lengths, options[1], modes)
-        return _power(g, lengths[:, None, None]), last
+            return whole, run(*tensors, S, *options)[1]
+        return whole, _stopped(run, q, k, v, g, S, lengths, options[1], modes)
 
     return _DIAGONAL, through
+
+
+def _stopping(
+    run: Callable[..., Any],
+    *tensors: Any,
+    log: Callable[[], Tensor],
+    lengths: Tensor | None,
+    options: Any,
+) -> _Summary:
+    """As `_convolved`, of an operator that stops where a row ends.
+
+    Args:
+        run: the operator; the last of its results is the state after the last token.
+        tensors: what it takes ahead of the state, the first of them `[B, L, ...]`.
+        log: gives log λ, `[1, C, N]`.
+        lengths: `[B]`, how many tokens of each row count; all if None.
+        options: what the operator takes behind the state.
+    """
+
+    def through(S: Tensor) -> tuple[Tensor, Tensor]:
+        whole = _to_the_end(log(), tensors[0].shape[1], lengths)
+        return whole, run(*tensors, S, *options)[-1]
+
+    return _DIAGONAL, through
+
+
+def _to_the_end(g: Tensor, length: int, lengths: Tensor | None) -> Tensor:
+    """Returns the power of λ of all tokens that count."""
+    if lengths is None:
+        return _power(g, torch.tensor(length, device=g.device))
+    return _power(g, lengths[:, None, None])
 
 
 def _mixed(

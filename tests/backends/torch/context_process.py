@@ -22,13 +22,16 @@ import torch
 from torch import Tensor, distributed, nn
 
 import dsfc
-from dsfc.validate.surface import Surface, ends, surface
+from dsfc.validate.surface import Sample, Surface, ends, surface
 
 COUNT = 4
-BOUND = {torch.float64: 1e-12, torch.float32: 1e-6}
-"""Largest error, as a share of the largest entry: rounding of sums in another order."""
+BOUND = {torch.float64: 1e-12, torch.float32: 1e-6, torch.bfloat16: 1e-2}
+"""Largest error, as a share of the largest entry: rounding of sums in another order, and of what is
+stored in bfloat16, whose numbers are 0.8 % apart."""
+WIDE = (torch.float64, torch.float32)
 # Segments of unlike lengths, one of them empty, one of a token. The last two are of two processes.
 SEGMENTS = {4: ((5, 1, 0, 7), (3, 4, 2, 4)), 2: ((6, 7), (1, 12))}
+HOW = ("plain", "mask", "pack")
 PACK = (0, 2, 2, 9, 10, 13)
 """Sequences that end inside of segments and between them, an empty one, one in all segments."""
 
@@ -55,9 +58,8 @@ class Results:
 
 
 def leaves(tensors: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
-    """Copies that take gradients, in a dtype or its complex one."""
-    complex_dtype = torch.promote_types(dtype, torch.complex64)
-    cast = {n: x.to(complex_dtype if x.is_complex() else dtype) for n, x in tensors.items()}
+    """Copies that take gradients, at least as precise as a dtype."""
+    cast = {n: x.to(torch.promote_types(x.dtype, dtype)) for n, x in tensors.items()}
     return {n: x.detach().clone().requires_grad_() for n, x in cast.items()}
 
 
@@ -145,33 +147,47 @@ def given_with(how: str, lengths: tuple[int, ...], rank: int) -> tuple[dict[str,
     return {"mask": mask}, {"mask": mask.split(lengths, 1)[rank]}
 
 
+def drawn(about: Surface, length: int, how: str, dtype: torch.dtype) -> Sample:
+    """A layer, a state for each sequence, and inputs, of a pack in one row."""
+    sample = about.sample(length, len(PACK) - 1 if how == "pack" else 3, dtype=dtype)
+    inputs = {n: x[:1] if how == "pack" else x for n, x in sample.inputs.items()}
+    return dataclasses.replace(sample, inputs=inputs)
+
+
+def alone(
+    about: Surface, sample: Sample, lengths: tuple[int, ...], how: str
+) -> tuple[Results, Results]:
+    """What one process gives of the whole sequence, in its dtype and in float64."""
+    given, _ = given_with(how, lengths, 0)
+    everywhere = slice(None), sum(lengths)
+    every = torch.ones(len(PACK) - 1 if how == "pack" else 3, dtype=torch.bool)
+    one = mixed(about, sample.layer, sample.inputs, sample.state, everywhere, every, **given)
+    wide = {n: x.double() for n, x in sample.inputs.items()}
+    return one, mixed(about, sample.layer, wide, sample.state, everywhere, every, **given)
+
+
 def check(
     about: Surface,
     group: Any,
+    sample: Sample,
     lengths: tuple[int, ...],
     how: str,
-    dtype: torch.dtype,
     where: str,
+    wanted: tuple[Results, Results],
 ) -> None:
-    """Compares outputs, the last states and all gradients."""
+    """Compares outputs, the last states and all gradients with those of one process."""
     rank, length = distributed.get_rank(group), sum(lengths)
     starts = [0, *itertools.accumulate(lengths)]
     rows = len(PACK) - 1 if how == "pack" else 3
-    sample = about.sample(length, rows, dtype=dtype)
-    inputs = {n: x[:1] if how == "pack" else x for n, x in sample.inputs.items()}
-    given, given_here = given_with(how, lengths, rank)
-    everywhere = slice(None), length
-    every = torch.ones(rows, dtype=torch.bool)
-    one = mixed(about, sample.layer, inputs, sample.state, everywhere, every, **given)
-    wide = {n: x.double() for n, x in inputs.items()}
-    exact = mixed(about, sample.layer, wide, sample.state, everywhere, every, **given)
+    one, exact = wanted
+    _, given_here = given_with(how, lengths, rank)
     # A sequence's last state is where its last token is; of an empty one it is that given.
     ended = torch.full((rows,), rank == len(lengths) - 1)
     if how == "pack":
         last = torch.tensor([max(end - 1, 0) for end in PACK[1:]])
         ended = (starts[rank] <= last) & (last < starts[rank + 1])
     at = slice(starts[rank], starts[rank + 1])
-    share = {n: x[:, at] for n, x in inputs.items()}
+    share = {n: x[:, at] for n, x in sample.inputs.items()}
     here = mixed(
         about, sample.layer, share, sample.state, (at, length), ended, group=group, **given_here
     )
@@ -179,8 +195,7 @@ def check(
     for n, x in here.last.items():
         compare(x[ended], one.last[n][ended], exact.last[n][ended], f"{where}, last {n}")
     for n, x in here.inputs.items():
-        wanted, best = one.inputs[n][:, at], exact.inputs[n][:, at]
-        compare(x, wanted, best, f"{where}, gradient of {n}")
+        compare(x, one.inputs[n][:, at], exact.inputs[n][:, at], f"{where}, gradient of {n}")
     for n, x in here.rest.items():
         distributed.all_reduce(torch.view_as_real(x) if x.is_complex() else x, group=group)
         compare(x, one.rest[n], exact.rest[n], f"{where}, gradient of {n}")
@@ -253,10 +268,12 @@ def main() -> None:
         for count, group in groups.items():
             if rank >= count:
                 continue
-            for lengths, how in itertools.product(SEGMENTS[count], ("plain", "mask", "pack")):
-                for dtype in BOUND if (count, how) == (4, "plain") else (torch.float64,):
+            for lengths, how in itertools.product(SEGMENTS[count], HOW):
+                for dtype in WIDE if (count, how) == (4, "plain") else WIDE[:1]:
                     where = f"{path}, rank {rank} of {lengths}, {how}, {dtype}"
-                    check(about, group, lengths, how, dtype, where)
+                    sample = drawn(about, sum(lengths), how, dtype)
+                    one = alone(about, sample, lengths, how)
+                    check(about, group, sample, lengths, how, where, one)
         check_traffic(about, groups[4], numbers, path)
     distributed.destroy_process_group()
     print("\n".join(FAILED[:20]))

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
 from dsfc.backends.torch.context import crossing
 from processes import PROCESS, TRAINING, run
 from unusual_specs import EARLIER_TOKENS, STEPPED
 
 import dsfc
-from dsfc.cli import commands
 from dsfc.validate.surface import surface
 
 SPECS = Path(__file__).parents[3] / "specs"
@@ -74,18 +72,20 @@ BY_HAND: Mapping[str, str] = {
 }
 
 
-def made(name: str, folder: Path) -> str:
+def made(name: str, folder: Path, backend: str = "torch") -> str:
     """The path of a spec's module whose sequences processes may share."""
     spec = SPECS / f"{name}.dsf"
     if name in BY_HAND:
         spec = folder / f"{name}.dsf"
         spec.write_text(f"mixer {name} {{\n{BY_HAND[name]}\n}}\n", encoding="utf-8")
-    return str(dsfc.compile(spec, out=f"{folder}/", runtime="beside", context_parallel=True))
+    out = f"{folder}/"
+    return str(dsfc.compile(spec, backend, out, runtime="beside", context_parallel=True))
 
 
 @pytest.mark.full
-def test_segments_of_each_class_are_the_whole_sequence(tmp_path: Path) -> None:
-    run(PROCESS, [(made(name, tmp_path), size) for name, size in KINDS.items()], tmp_path)
+@pytest.mark.parametrize("backend", ["torch", "c", "triton"])
+def test_segments_of_each_class_are_the_whole_sequence(backend: str, tmp_path: Path) -> None:
+    run(PROCESS, [(made(name, tmp_path, backend), size) for name, size in KINDS.items()], tmp_path)
 
 
 @pytest.mark.full
@@ -100,11 +100,12 @@ def test_beside_ddp_and_fsdp2_a_step_is_that_of_one_process(tmp_path: Path, tier
 
 
 @pytest.mark.full
-def test_segments_of_every_finite_spec_are_the_whole_sequence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["torch", "all"])
+def test_segments_of_every_finite_spec_are_the_whole_sequence(backend: str, tmp_path: Path) -> None:
     names = [name for name in sorted(path.stem for path in SPECS.glob("*.dsf")) if _compiles(name)]
     rest = [name for name in names if name not in {*KINDS, *REFUSED}]
     assert len(rest) > 20
-    run(PROCESS, [(made(name, tmp_path), None) for name in rest], tmp_path)
+    run(PROCESS, [(made(name, tmp_path, backend), None) for name in rest], tmp_path)
 
 
 def _compiles(name: str) -> bool:
@@ -139,11 +140,3 @@ def test_what_has_no_state_to_hand_on_is_refused(name: str, tmp_path: Path) -> N
 )
 def test_what_crosses_is_said(name: str, said: str) -> None:
     assert any(line.startswith(said) for line in crossing(dsfc.load(SPECS / f"{name}.dsf").plan))
-
-
-def test_the_option_goes_with_the_torch_backend(tmp_path: Path) -> None:
-    arguments = ["compile", "gla", "--context-parallel", "--backend", "triton", "-o", str(tmp_path)]
-    done = CliRunner().invoke(commands, arguments)
-    assert done.exit_code == 2 and "goes with --backend torch" in done.output
-    with pytest.raises(ValueError, match="needs the torch backend"):
-        dsfc.load("gla").module("triton", context_parallel=True)

@@ -49,7 +49,9 @@ def names_of(*files: Path) -> Counter[str]:
 
 def test_no_function_of_kernels_has_the_name_of_one_of_the_runtime_or_of_another() -> None:
     runtime = names_of(*(ROOT / "shared" / "runtime").glob("*.py"))
-    ours = names_of(*(ROOT / "triton").glob("*_shared.py.j2"), ROOT / "triton" / "functions.py")
+    in_c = ROOT / "c" / "native.py.j2", *(ROOT / "c" / "runtime").glob("*.py")
+    for_gpus = *(ROOT / "triton").glob("*_shared.py.j2"), ROOT / "triton" / "functions.py"
+    ours = names_of(*for_gpus, *in_c)
     assert len(runtime) > 50 and len(ours) > 40
     assert {name for name in ours if name in runtime or ours[name] > 1} == set()
 
