@@ -32,5 +32,5 @@ def _why(loop: Loop) -> str:
     if loop.powers:
         return "it sums powers of keys in double precision, which no kernel does"
     if loop.field is Field.COMPLEX:
-        return "its states are complex, and kernels in C of products of keys are real"
+        return "its states are complex, and no product of keys has complex values or outputs in C"
     return f"no kernel in C fits this scan of the form {loop.form.value}"

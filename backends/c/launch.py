@@ -171,10 +171,15 @@ class TokenLaunch(Launch):
 
 
 class StepLaunch(TokenLaunch):
-    """Starts kernels of single tokens; the constants of a convolution get the rows of the batch."""
+    """Starts kernels of single tokens; the constants of a convolution get the rows of the batch.
+
+    Those of complex numbers take pairs of real ones.
+    """
 
     def _prepared(self, back: bool) -> Iterator[str]:
         if not has_constants(self._s.scan):
+            if self._s.complex:
+                yield from (f"{x} = _as_pairs({x})" for x in self._s.leaves)
             return
         for x in ("q", "k", "g"):
             yield f"{x} = _pairs_of_rows({x}, v)"

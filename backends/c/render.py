@@ -13,6 +13,7 @@ from ..shared.coverage import said_of_scans
 from ..shared.section import Section, section
 from ..torch import render as torch
 from ..torch.layout import bound_text
+from ..torch.rotating_frame import runtime_text
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .coverage import coverage
@@ -36,10 +37,15 @@ _IMPORTS = (
 )
 
 
-def runtime_section() -> Section:
-    """Returns the section of modules with kernels in C: what starts them, and their header."""
+def runtime_section(rotates: bool) -> Section:
+    """Returns the section of modules with kernels in C: what starts them, and their header.
+
+    Args:
+        rotates: whether a scan runs in a rotating frame.
+    """
     native = (files(__package__ or "") / "runtime" / "native.py").read_text(encoding="utf-8")
-    return section((native, f'_HEADER = r"""{header()}"""'), _IMPORTS)
+    frame = (runtime_text(),) if rotates else ()
+    return section((*frame, native, f'_HEADER = r"""{header()}"""'), _IMPORTS)
 
 
 def explanation(fused: FusedPlan, names: Signature, indent: str) -> Iterator[str]:
@@ -79,6 +85,7 @@ def target(fused: FusedPlan) -> torch.Target:
         return torch.torch_alone(said_of_scans(coverage(fused)))
 
     filling = skeletons(fused)
+    rotates = any(isinstance(s, NativeSkeleton) and s.real is not None for s in filling)
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -105,6 +112,6 @@ def target(fused: FusedPlan) -> torch.Target:
         shared=shared,
         explained=lambda names: tuple(explanation(fused, names, " " * 8)),
         runs="{where}",
-        runtime=runtime_section(),
+        runtime=runtime_section(rotates),
         last=("_NATIVE = _Native(_HEADER, _KERNELS, _FOLLOWING)",),
     )

@@ -15,6 +15,7 @@ from dsfc.kernels.step import has_step, step, steps
 
 from ..torch.layout import wrapped
 from ..torch.operators import skeletons as torch_skeletons
+from ..torch.rotating_frame import has_frame, in_frame, run_in_frame
 from ..torch.skeletons import Skeleton
 from .expressions import knows
 from .launch import (
@@ -40,6 +41,8 @@ class NativeSkeleton:
         start: how both are started.
         steps: kernel of some tokens that keeps the states after all.
         step: kernel of single tokens; None where the forward one goes token by token.
+        real: the real scan that runs in a rotating frame, whose kernels `forward` and `backward`
+            are; None where they are those of the scan itself.
     """
 
     plain: Skeleton
@@ -48,6 +51,7 @@ class NativeSkeleton:
     start: Launch
     steps: Kernel
     step: Kernel | None = None
+    real: NativeSkeleton | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
         """Returns what the torch form has of that name."""
@@ -101,7 +105,7 @@ class NativeSkeleton:
         """The `def` line of the function that starts a kernel."""
         args = [*self.plain.leaves, *(["do", "dS"] if direction == "backward" else [])]
         params = [f"{a}: Tensor" for a in args]
-        if direction == ("forward" if self.step is None else "step"):
+        if direction == ("forward" if self.start.steps else "step"):
             params.append("in_place: bool = False")
         result = " -> tuple[Tensor, ...] | None:"
         return wrapped(f"def _{direction}_native{self.plain.suffix}", params, result, "")
@@ -152,6 +156,10 @@ class NativeSkeleton:
 
     def launch(self, kernel: Kernel) -> list[str]:
         """Statements that start a kernel and return what it writes."""
+        if self.real is not None and kernel in (self.forward, self.backward):
+            direction = "forward" if kernel is self.forward else "backward"
+            start = f"_{direction}_native{self.real.suffix}"
+            return run_in_frame(self.plain, direction, start)
         if self.step is not None and kernel in (self.step, self.steps):
             return StepLaunch(self.plain, kernel).lines(kernel, False)
         return self.start.lines(kernel, kernel is self.backward)
@@ -161,6 +169,11 @@ def _in_chunks(s: Skeleton, forward: str, backward: str, each: str) -> NativeSke
     back = chunkwise.backward(s.scan, s.adjoint, s.shared, backward)
     front = chunkwise.forward(s.scan, s.shared, forward)
     return NativeSkeleton(s, front, back, ChunkLaunch(s, back), steps(s.scan, s.shared, each))
+
+
+def _in_frame(s: Skeleton, forward: str, backward: str, each: str) -> NativeSkeleton:
+    real = _in_chunks(in_frame(s), forward, backward, each)
+    return replace(real, plain=s, steps=steps(s.scan, s.shared, each), real=real)
 
 
 def _by_tokens(s: Skeleton, forward: str, backward: str, each: str) -> NativeSkeleton:
@@ -184,6 +197,8 @@ def _family(s: Skeleton) -> Callable[[Skeleton, str, str, str], NativeSkeleton] 
     """The builder of a scan's kernels, which takes their three names; None where it has none."""
     if chunkwise.has_chunks(s.scan):
         return _in_chunks
+    if has_frame(s):
+        return _in_frame
     if tokens.has_tokens(s.scan, s.adjoint, knows):
         return _by_tokens
     return _as_convolution if convolution.has_convolution(s.scan) else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from dsfc.plan.ir import Buffer, Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.real_parts import is_real_to_real
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Form, Scan
 
@@ -19,6 +20,12 @@ from .recurrence import RecurrenceText
 from .skeletons import Skeleton
 
 Template = Callable[..., str]
+
+_PARTS_OF_NAMES = frozenset(
+    "chunked columns flops futures gradients kernel keys launch native outputs pairs planes read"
+    " recurrent sequence states summary torch ungated".split()
+)
+"""What follows the direction in names of functions of a scan, of any target."""
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
@@ -38,6 +45,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
             f"_{s.form.value}_" if several else "_",
             arrays,
             shared and s.form is Form.MATRIX,
+            is_real_to_real(plan, s),
         )
         for s, suffix in zip(scans, _suffixes([s.name for s in scans]), strict=True)
     )
@@ -54,7 +62,7 @@ def _suffixes(scans: list[str]) -> list[str]:
     if len(scans) == 1:
         return [""]
     # `_forward_recurrent` is a function of every scan; none may seem to be one of `recurrent`.
-    if any(s.split("_")[0] in ("recurrent", "chunked", "flops") for s in scans):
+    if any(s.split("_")[0] in _PARTS_OF_NAMES for s in scans):
         return [f"_{k}" for k in range(1, 1 + len(scans))]
     return [f"_{s}" for s in scans]
 

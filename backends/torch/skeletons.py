@@ -47,6 +47,7 @@ class Skeleton:
         family: prefix of the names of what scans of one form share.
         arrays: the plan's buffers by name.
         shared: for matrix scans, whether read and key have no head axis.
+        real_to_real: whether it is complex, of real values, and only real parts are read of it.
     """
 
     scan: Scan
@@ -55,6 +56,7 @@ class Skeleton:
     family: str
     arrays: dict[str, Buffer]
     shared: bool = False
+    real_to_real: bool = False
 
     # --- arguments of the operators --------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A convolution of real values returns real parts where only those are read."""
+"""Complex scans of real values of which only real parts are read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from dsfc.api.pipeline import Compilation
 from dsfc.expr.tree import Field
 from dsfc.fused.real_imag import can_split
+from dsfc.plan.real_parts import is_real_to_real
 from dsfc.plan.scan_ir import Form, Scan
 
 
@@ -61,3 +62,37 @@ def test_complex_scans_that_split(
     ).plan
     (scan,) = (k for k in plan.kernels if isinstance(k, Scan))
     assert can_split(plan, scan) == can
+
+
+@pytest.mark.parametrize(
+    ("value", "output", "is_real"),
+    [
+        ("v u", "Re(q · S)", True),
+        ("v u", "Re(w u * (q · S))", True),
+        ("v u", "Re(2 * (q · S) + cplx(v u, w u)) + v u", True),
+        ("v u", "Re(q · S) + Re(3 * (q · S))", True),
+        ("cplx(v u, w u)", "Re(q · S)", False),
+        ("v u", "Im(q · S)", False),
+        ("v u", "Re(abs(q · S) * (q · S))", False),
+        ("v u", "Re(cplx(v u, w u) * (q · S))", False),
+        ("v u", "Re((q · S) * (q · S))", False),
+        ("v u", "Re((q · S) + conj(q · S) * (q · S))", False),
+        ("v u", "Re(q[i-1] · S[i-1])", False),
+    ],
+)
+def test_scans_of_which_nothing_needs_an_imaginary_part(
+    value: str, output: str, is_real: bool, load: Callable[[str, str], Compilation]
+) -> None:
+    plan = load(
+        "imaginary_part",
+        f"""dims d, n, p
+  input u : d
+  param v, w : d -> p
+        a, b, c : d -> n
+  state S : n × p complex
+  q = cplx(a u, b u)
+  S = cis(c u) * S[i-1] + (a u) ⊗ ({value})
+  y = {output}""",
+    ).plan
+    (scan,) = (k for k in plan.kernels if isinstance(k, Scan))
+    assert scan.form is Form.KEYED and is_real_to_real(plan, scan) == is_real

@@ -126,10 +126,7 @@ def causal() -> tuple[str, ...]:
 
 
 WITHOUT_C = (
-    "gateloop",
     "linear_rnn",
-    "mamba3",
-    "retnet_rope",
     "s4",
     "short_convolution",
     "softmax",

@@ -22,8 +22,8 @@ from dsfc.validate.compare import EXACT, agree
 FIRST = ("retnet", "kda", "rg_lru", "s6", "s4d")
 """Specs whose kernels hold all that the printer prints: products, triangular solves, both scans."""
 
-FORMS = (*FIRST, "gla", "deltanet", "rwkv7", "hgrn")
-"""One spec of each form with kernels, and one of complex numbers."""
+FORMS = (*FIRST, "gla", "deltanet", "rwkv7", "hgrn", "mamba3", "gateloop")
+"""One spec of each form with kernels, one of complex numbers, and one of each form that rotates."""
 
 LENGTHS = (0, 1, 17, 33)
 """None, one, one more than a chunk of keys, one more than a chunk of heads."""
@@ -186,6 +186,6 @@ def layer_of(module: ModuleType) -> tuple[torch.nn.Module, Tensor]:
         if n != "State" and isinstance(getattr(module, n), type)
     )
     torch.manual_seed(0)
-    sizes = {n: 4 for n in ("n", "r") if asked(cls, n)}
+    sizes = {n: 4 for n in ("n", "m", "r") if asked(cls, n)}
     layer = cls(d=16, **sizes, dtype=torch.float64)
     return layer, torch.randn(2, 21, 16, dtype=torch.float64)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from dsfc.backends.c.skeletons import NativeSkeleton, kernels, scans_with_kernels, skeletons
 from dsfc.backends.torch.operators import skeletons as torch_skeletons
 
@@ -24,3 +27,31 @@ def test_kernels_are_those_of_the_scans_that_have_some_forward_first() -> None:
     # The scan over products of keys goes chunk by chunk; the others run one token as they run all.
     ways = ["forward", "backward"]
     assert kinds == [*ways, "steps", *ways, "step", "steps", *ways, "steps"]
+
+
+SPEC = """\
+mixer alike {{
+  dims d, n, p
+  input u : d
+  param v, w : d -> p
+        a, b, c : d -> n
+  state S, {other} : n × p complex
+  S = exp(cplx(-abs(c u), b u)) * S[i-1] + (a u) ⊗ (v u)
+  {other} = exp(cplx(-abs(a u), c u)) * {other}[i-1] + (a u) ⊗ (w u)
+  y = Re((b u) · S) + Re((b u) · {other})
+}}
+"""
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("first", ["native", "launch", "planes", "recurrent"])
+@pytest.mark.parametrize("backend", ["c", "all"])
+def test_a_state_may_be_called_like_a_part_of_a_function_of_another(
+    first: str, backend: str, tmp_path: Path
+) -> None:
+    """A module that defines a name twice is refused."""
+    spec = tmp_path / "alike.dsf"
+    spec.write_text(SPEC.format(other=f"{first}_S"), encoding="utf-8")
+    loaded = dsfc.load(spec)
+    assert len(scans_with_kernels(loaded.fused("c"))) == 2
+    assert loaded.module(backend).text
