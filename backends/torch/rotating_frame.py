@@ -33,7 +33,8 @@ def in_frame(s: Skeleton) -> Skeleton:
     assert s.scan.decay is not None
     size = LogDecay(prim("re", s.scan.decay.expr), s.scan.decay.leaves)
     scan = replace(s.scan, decay=size, field=Field.REAL)
-    return replace(s, scan=scan, suffix=f"_planes{s.suffix}", shared=False)
+    suffix = f"_planes{s.suffix}"
+    return replace(s, scan=scan, suffix=suffix, shared=False, real_to_real=False)
 
 
 def run_in_frame(s: Skeleton, direction: str, start: str) -> list[str]:

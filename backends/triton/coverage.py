@@ -10,6 +10,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
 from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
+from ..torch.operators import skeletons as torch_skeletons
 from .printed import has_printed
 from .skeletons import scans_with_kernels
 
@@ -20,7 +21,7 @@ SEGMENTS = "one program takes the state from chunk to chunk; the rest runs chunk
 def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
     """Returns which calls of each scan of a plan run in kernels for GPUs, in order."""
     known, plan = scans_with_kernels(fused), fused.original
-    chunked = {k.name for k in plan.kernels if isinstance(k, Scan) and has_printed(k)}
+    chunked = {s.scan.name for s in torch_skeletons(plan) if has_printed(s)}
 
     def covered(name: str, loop: Loop) -> ScanCoverage:
         if name not in known:
@@ -51,4 +52,6 @@ def _why_complex(scan: Scan, plan: Plan) -> str:
         return "no kernel has complex keys or reads"
     if scan.form is Form.SELECTIVE and not can_split(plan, scan):
         return "kernels of complex selective scans have real values, and of outputs the real part"
+    if scan.form is Form.KEYED:
+        return "no kernel for GPUs has complex values of keys, or outputs but their real part"
     return f"its states are complex, and kernels for GPUs of the form {scan.form.value} are real"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from dsfc.kernel_ir.ir import Access, Argument, Int, Integer, Kernel, Storage, Symbol
 from dsfc.kernels import chunkwise, parallel_chunks
-from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
+from dsfc.plan.scan_ir import LOW_RANK, Form
 
 from ..torch.layout import wrapped
+from ..torch.rotating_frame import has_frame, in_frame, run_in_frame
 from ..torch.skeletons import Skeleton
 from .blocks import integer
 from .printed_scan import PrintedScan, names_of_sizes, variable
@@ -112,13 +113,39 @@ def _has_parts(a: Argument) -> bool:
     return a.access is Access.WRITE and len(a.shape) > 3 and isinstance(a.shape[3], Integer)
 
 
-def has_printed(scan: Scan) -> bool:
+class ChunksInFrame(PrintedChunks):
+    """A complex scan: chunks side by side are those of the real scan in its rotating frame."""
+
+    @property
+    def unfit(self) -> str:
+        """The expression of why no kernel runs; an empty text where kernels run."""
+        wide = "_declined(S.device, v.real.dtype, mode, CHUNKED)"
+        return f"({wide} or _too_many_keys(2 * S.shape[2]))"
+
+    def before_launch(self, direction: str) -> list[str]:
+        """The functions that plan a pass of the real scan and start it."""
+        assert self.real is not None
+        head = self.real.define_launch(direction).split("\n")
+        doc = f'    """Starts the kernels of the {direction} pass of the real scan."""'
+        lines = [*head, doc, *self.real.launch(direction)]
+        return [*self.real.before_launch(direction), *lines, "", ""]
+
+    def launch(self, direction: str) -> list[str]:
+        """Statements that run a pass in the frame and return what it gives."""
+        assert self.real is not None
+        return run_in_frame(self.plain, direction, f"_{direction}_launch{self.real.plain.suffix}")
+
+
+def has_printed(s: Skeleton) -> bool:
     """Whether a scan has printed kernels."""
-    return scan.form in PRINTED_FORMS and chunkwise.has_chunks(scan)
+    return s.scan.form in PRINTED_FORMS and (chunkwise.has_chunks(s.scan) or has_frame(s))
 
 
 def printed(s: Skeleton) -> PrintedChunks:
     """Returns a scan with its kernels."""
+    if has_frame(s):
+        real = printed(in_frame(s.plain))
+        return ChunksInFrame(s, real.forward, real.backward, real)
     chunk = PRINTED_CHUNK[s.scan.form]
     forward = parallel_chunks.forward(s.scan, chunk)
     return PrintedChunks(s, forward, parallel_chunks.backward(s.scan, s.adjoint, chunk))

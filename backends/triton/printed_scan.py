@@ -27,11 +27,14 @@ class PrintedScan(ABC):
         plain: the scan as torch runs it.
         forward: kernels of outputs and last state, in the order of their launches.
         backward: kernels of all gradients, likewise.
+        real: the real scan that runs in a rotating frame, of which the kernels are; None where they
+            are those of the scan itself.
     """
 
     plain: Skeleton
     forward: tuple[Kernel, ...]
     backward: tuple[Kernel, ...]
+    real: PrintedScan | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
         """Returns what the torch form has of that name."""
@@ -75,6 +78,8 @@ class PrintedScan(ABC):
     @cached_property
     def printed(self) -> dict[Kernel, PrintedKernel]:
         """The text of each kernel; both directions may have one in common."""
+        if self.real is not None:
+            return self.real.printed
         out: dict[Kernel, PrintedKernel] = {}
         for direction, kernels in (("forward", self.forward), ("backward", self.backward)):
             for k in kernels:

@@ -12,8 +12,10 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
 from ..shared.coverage import said_of_scans
+from ..shared.section import section
 from ..torch import render as torch
 from ..torch.layout import bound_text, wrapped
+from ..torch.rotating_frame import runtime_text
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .calls import kernel_call
@@ -23,7 +25,7 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
-from .printed import PrintedChunks
+from .printed import ChunksInFrame, PrintedChunks
 from .printed_convolution import PrintedConvolution, has_printed_convolution
 from .printed_scan import PrintedScan
 from .printed_step import PrintedStep
@@ -134,6 +136,11 @@ def _cuts(s: Skeleton, names: Signature) -> list[str]:
     return out
 
 
+def _tried(s: Skeleton, dtype: str) -> str:
+    """Text of the dtype in which a scan's kernels are tried: no complex number is narrow."""
+    return f"_accumulator({dtype})" if isinstance(s, ChunksInFrame) else dtype
+
+
 def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     """Whether to trust the kernels: what is known of them, and a trial."""
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
@@ -185,12 +192,13 @@ def target(fused: FusedPlan) -> torch.Target:
         for s in filling:
             chunked = isinstance(s.plain, PrintedStep)
             mode = "named" if chunked else getattr(s, "named_mode", "mode")
-            declined = f"_declined(device, {dtype}, {mode}"
+            declined = f"_declined(device, {_tried(s, dtype)}, {mode}"
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
             elif isinstance(s, PrintedChunks):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
+                keys = f"2 * {keys}" if isinstance(s, ChunksInFrame) else keys
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
             elif isinstance(s, PrintedConvolution):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
@@ -209,6 +217,7 @@ def target(fused: FusedPlan) -> torch.Target:
                 f"                x = torch.empty((), dtype={dtype}, device=device)",
                 *cuts,
             ]
+        tried = _tried(filling[0], dtype)
         # One token of mode recurrent runs in a kernel too.
         named = '        named = "auto" if (mode, length) == ("recurrent", 1) else mode'
         return (
@@ -217,7 +226,7 @@ def target(fused: FusedPlan) -> torch.Target:
             *(f"        why = why or {text}" for text in others),
             "        if not why:",
             f'            what = f"{what}"',
-            f'            tried = "" if (_indexed(device), {dtype}) in _TRIED else "not "',
+            f'            tried = "" if (_indexed(device), {tried}) in _TRIED else "not "',
             '            what = f"{what}, {tried}tried beside torch"',
             *cuts,
             *(bound_text("what +=", f"; {without}", " " * 12) if without else ()),
@@ -225,6 +234,7 @@ def target(fused: FusedPlan) -> torch.Target:
             '        where = f"torch on {device} ({why})"',
         )
 
+    rotates = any(isinstance(s, ChunksInFrame) for s in filling)
     return torch.Target(
         plan=lambda plan: fused.plan,
         skeletons=lambda plan: filling,
@@ -234,4 +244,5 @@ def target(fused: FusedPlan) -> torch.Target:
         shared=shared,
         explained=explained,
         runs="{where}",
+        runtime=section((runtime_text(),) if rotates else ()),
     )

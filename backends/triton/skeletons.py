@@ -50,16 +50,16 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
 
 def _with_printed(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
     """A scan with its printed kernels, where it has some."""
-    if has_printed(s.scan):
+    if has_printed(s):
         return with_printed(with_step(s, "_torch"))
     if has_printed_convolution(s.scan):
         return printed_convolution(with_step(s, "_torch"))
     return s
 
 
-def _is_printed(scan: Scan) -> bool:
+def _is_printed(s: Skeleton) -> bool:
     """Whether a scan has kernels that are printed."""
-    return has_printed(scan) or has_printed_convolution(scan)
+    return has_printed(s) or has_printed_convolution(s.scan)
 
 
 def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
@@ -68,11 +68,11 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
     Args:
         fused: the plan, with what kernels compute besides their recurrences.
     """
-    scans = (k for k in fused.original.kernels if isinstance(k, Scan))
-    return tuple(s.name for s in scans if s.name in fused.fused_scans or _is_printed(s))
+    scans = torch_skeletons(fused.original)
+    return tuple(s.scan.name for s in scans if s.scan.name in fused.fused_scans or _is_printed(s))
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
     """Returns the kernels of a plan that are printed, forwards and backwards of each such scan."""
-    scans = [_with_printed(s) for s in torch_skeletons(fused.original) if _is_printed(s.scan)]
+    scans = [_with_printed(s) for s in torch_skeletons(fused.original) if _is_printed(s)]
     return tuple(k for s in scans for k in s.kernels)

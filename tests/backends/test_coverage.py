@@ -37,7 +37,7 @@ Those of the real scans in rotating frames are called by these.
 
 LOAD = cache(dsfc.load)
 PARTS = "read|columns|keys|summary|pairs|states|outputs|futures|gradients"
-KERNELS = re.compile(rf"_?(?P<pass>forward|backward|step)(?:_(?:{PARTS}))*(?:_kernel)?")
+KERNELS = re.compile(rf"_?(?P<pass>forward|backward|step)(?:_(?:{PARTS}))*(?:_kernel)?(?:_planes)?")
 FIRST = ("rg_lru", "gla", "retnet", "s4d", "gsa", "linear_rnn", "softmax", "taylor_softmax")
 """A mixer of each form, those that kernels run in part, and two that have none."""
 RUN = ("rg_lru", "retnet", "gsa", "linear_rnn")

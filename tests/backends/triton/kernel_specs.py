@@ -12,12 +12,15 @@ SELECTIVE = ("s6",)
 PRINTED = ("gla", "deltanet", "gated_deltanet", "kda", "rwkv7")
 """Specs with printed kernels: a decay of keys; a delta rule without a decay, with one of heads,
 with one of keys; a low-rank part that is no delta rule, with a decay of keys."""
+ROTATING = ("mamba3", "retnet_rope")
+"""Complex decays of keys, with the printed kernels of real ones in a rotating frame."""
 TOEPLITZ = ("s4d", "mega_ema", "dlr_prod")
 """Convolutions with keys, with printed kernels: a complex state, a real one, complex values."""
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
 SIZES |= {"s4d": {"n": 32}, "megaema": {"n": 16}, "dlrprod": {"n": 4}}
+SIZES |= {"mamba3": {"m": 64, "p": 64, "h": 32}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -33,6 +36,7 @@ BEYOND = {
     ("kda", "bf16", "sm_90"): 136,
     ("rwkv7", "bf16", "sm_100"): 16,
     ("gla", "fp32", "sm_90"): 544,
+    ("mamba3", "bf16", "sm_90"): 544,
     ("deltanet", "fp32", "sm_90"): 312,
     ("gla", "fp16", "sm_90"): 584,
     ("deltanet", "fp16", "sm_90"): 336,
@@ -53,6 +57,7 @@ BEYOND = {
 SPILLED = {
     ("kda", "bf16", "sm_90"): 2,
     ("gla", "fp32", "sm_90"): 11,
+    ("mamba3", "bf16", "sm_90"): 11,
     ("gla", "fp16", "sm_90"): 12,
     ("kda", "fp16", "sm_90"): 42,
     ("rwkv7", "fp16", "sm_90"): 66,
@@ -81,6 +86,7 @@ EVERY += tuple(("linear_attn:256", "fp32", t) for t in ("sm_80", "sm_90"))
 EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", t) for s in PRINTED for t in TARGETS)
 EVERY += tuple((s, "fp32", "sm_90") for s in PRINTED[:2])
+EVERY += (("mamba3", "bf16", "sm_90"),)
 EVERY += tuple((s, "fp16", "sm_90") for s in (*PRINTED, "s4d", "mega_ema"))
 EVERY += tuple((s, "bf16", t) for s in ("s4d", "s4d:64", "mega_ema") for t in TARGETS)
 EVERY += tuple((s, "fp32", t) for s in ("s4d", "mega_ema") for t in ("sm_90", "gfx942"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_specs import BEYOND, DECODED, EVERY, MATRIX, PRINTED, SPILLED, TOEPLITZ
+from kernel_specs import BEYOND, DECODED, EVERY, MATRIX, PRINTED, ROTATING, SPILLED, TOEPLITZ
 
 triton = pytest.importorskip("triton")
 
@@ -90,11 +90,11 @@ def of(name: str) -> tuple[str, str, str]:
 
 
 def is_matrix(name: str) -> bool:
-    return name.split()[0].partition(":")[0] in (*MATRIX, *PRINTED)
+    return name.split()[0].partition(":")[0] in (*MATRIX, *PRINTED, *ROTATING)
 
 
 def is_printed(name: str) -> bool:
-    return name.split()[0].partition(":")[0] in PRINTED
+    return name.split()[0].partition(":")[0] in (*PRINTED, *ROTATING)
 
 
 def is_full(name: str) -> bool:
@@ -132,7 +132,9 @@ def test_the_limits_tell() -> None:
 def holds(spec: str, dtype: str, target: str) -> None:
     """Compiles again; with the Triton of the table, to the same."""
     rows = found(spec, dtype, target)
-    few = spec.startswith("s6") or spec in (*PRINTED, *TOEPLITZ) or spec.endswith(DECODED)
+    few = (
+        spec.startswith("s6") or spec in (*PRINTED, *ROTATING, *TOEPLITZ) or spec.endswith(DECODED)
+    )
     assert len(rows) >= (2 if few else 4)
     for name, row in rows.items():
         fits(name, row)

@@ -121,16 +121,17 @@ def beside_torch(name: str) -> tuple[list[str], list[str]]:
 
 def test_what_has_no_kernel_is_the_torch_module_and_says_why() -> None:
     assert beside_torch("short_convolution") == ([], [])  # there is no recurrence
-    (said,), (*why, where, now) = beside_torch("mamba3")
+    (said,), (*why, where, now) = beside_torch("linear_rnn")
     assert now == said.replace("torch on {device}", "{where}")
     assert where == 'where = f"torch on {device} ({why})"'
     assert ast.literal_eval(" ".join(why).removeprefix("why = ")) == (
-        "no kernel for S: its states are complex, and kernels for GPUs of the form keyed are real"
+        "no kernel for x: its Λ is a full matrix, "
+        "and kernels have one λ for each entry of the state"
     )
 
 
 PRINTED = ("deltanet", "gated_deltanet", "gla", "gla_block", "gsa", "hgrn2", "kda", "lln", "lnssm")
-PRINTED += ("lnssm_block", "performer", "rwkv5", "rwkv6", "rwkv7")
+PRINTED += ("lnssm_block", "mamba3", "performer", "retnet_rope", "rwkv5", "rwkv6", "rwkv7")
 """Specs whose kernels are printed from the kernel IR; `test_printer` holds one of each form."""
 
 CONVOLUTIONS = ("dlr", "dlr_bidirectional", "dlr_kronecker", "dlr_prod", "dlr_real", "dss_exp")
