@@ -27,8 +27,8 @@ from dsfc.validate.surface import ends, loss, pull_back, surface
 
 EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
 LAUNCHES = {
-    "c": r"def _(forward|backward)_native(?!_planes)(\w*)\(",
-    "triton": r"def (?=\w*_launch)(?:_launch)?_(forward|backward)(?:_launch)?(?!_planes)(\w*)\(",
+    "c": r"def (?!\w*_planes)_(forward|backward)_native(\w*)\(",
+    "triton": r"def (?!\w*_planes)(?=\w*_launch)(?:_launch)?_(forward|backward)(?:_launch)?(\w*)\(",
 }
 """What the functions are called that start the kernels of a scan: direction, suffix of the scan.
 
