@@ -133,7 +133,7 @@ FORMS = {
     "dsfc/fused": {"expand", "ir", "prologue", "prologue_epilogue", "real_imag", "verify"},
     "dsfc/kernels": {"chunkwise", "convolution", "layout", "operands", "tokens"},
     "backends/c": {"skeletons"},
-    "backends/torch": {"modes", "operators"},
+    "backends/torch": {"modes", "operators", "rotating_frame"},
     "backends/triton": {"coverage", "printed", "render", "skeletons", "tiles", "toolchains"},
     "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }
