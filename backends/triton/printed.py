@@ -86,9 +86,9 @@ class PrintedChunks(PrintedScan):
         printed, results = self.printed[kernel], self._results(direction)
         yield f'    fixed = plan.fixed("{direction} {kernel.name}")'
         for a in (a for a in kernel.arguments if a.access is Access.WRITE):
-            made = "result" if variable(a) in results else "room"
+            kind = "result" if variable(a) in results else "room"
             shape = ", ".join([f"plan.{_STORAGE[a.storage]}", *map(_count, a.shape)])
-            yield f"    {variable(a)} = plan.{made}({shape})"
+            yield f"    {variable(a)} = plan.{kind}({shape})"
         yield from wrapped("tensors = ", [*map(variable, kernel.arguments)], "", "    ").split("\n")
         programs = " * ".join(_count(g.count) for g in kernel.grid)
         lengths = ", ".join(printed.dynamic) + "," * (len(printed.dynamic) == 1)

@@ -95,8 +95,8 @@ def _pull_in_frame(run: _RealScan, *tensors: Tensor) -> _Tensors | None:
         run: the gradient of the real scan.
         tensors: of the complex one, as in `_operands_in_frame`, and both cotangents.
     """
-    *given, do, dS = tensors
-    turned, last, (q, k, v, g, R) = _operands_in_frame(*given)
+    *inputs, do, dS = tensors
+    turned, last, (q, k, v, g, R) = _operands_in_frame(*inputs)
     bars = do.real.contiguous(), _planes_along(-2, last.conj() * dS)
     outs = run(q, k, v, g, R, *bars)
     across = run(q, _i_times_planes_along(-1, k), v, g, _i_times_planes_along(-2, R), *bars)
@@ -108,7 +108,7 @@ def _pull_in_frame(run: _RealScan, *tensors: Tensor) -> _Tensors | None:
         of_sizes, of_phases = (x.unflatten(-1, (2, -1)).sum(-2) for x in (of_sizes, of_phases))
     dq = torch.conj_physical(turned * _from_planes_along(-1, dq))
     dk = turned * _from_planes_along(-1, dk)
-    if given[0].ndim == 3:
+    if inputs[0].ndim == 3:
         dq, dk = dq.sum(2), dk.sum(2)
     dv = torch.complex(dv, torch.zeros_like(dv))
     return dq, dk, dv, torch.complex(of_sizes, of_phases), _from_planes_along(-2, dR)
