@@ -293,4 +293,4 @@ def assert_only_docstrings_hold(text: str, words: tuple[str, ...]) -> None:
 def test_most_of_a_module_is_about_its_mixer_up_to_the_runtime(name: str, most: int) -> None:
     own, runtime = dsfc.load(name).module("torch").text.split("\n# --- runtime ---", 1)
     assert len(own.split("\n")) <= most
-    assert len(runtime.split("\n")) <= 2_554
+    assert len(runtime.split("\n")) <= 2_557
