@@ -179,6 +179,7 @@ def test_a_module_says_what_runs_a_segment_and_what_crosses(
     assert (found.backend, found.untouched) == (backend, True)
 
 
+@pytest.mark.share(1, ci=4)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in FAST else pytest.mark.ci) for n in SUMMARIES]
 )
@@ -194,6 +195,7 @@ def test_summaries_are_made_by_the_operators_whose_kernels_run_a_segment(name: s
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", FAST)
 def test_kernels_for_gpus_run_the_segments(
     name: str,
@@ -226,7 +228,7 @@ def test_kernels_for_gpus_run_segments_of_each_form(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", list(SUMMARIES))
+@pytest.mark.parametrize("name", SUMMARIES)
 def test_kernels_in_c_run_segments_of_each_form(
     name: str, made: Callable[[str, str], ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
