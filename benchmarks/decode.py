@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -38,6 +38,7 @@ from torch import Tensor, nn
 from torch._dynamo.utils import counters
 
 import dsfc
+from benchmarks.calls import functions_called
 
 FILE = Path(__file__).parent / "results" / "decode.json"
 LAYERS, HEADS, EPS = 12, 4, 1e-5
@@ -237,19 +238,9 @@ def compilations(run: Run, states: Any, tokens: Tensor) -> dict[str, int]:  # no
 
 def calls(run: Run, states: Any, token: Tensor) -> dict[str, int]:  # noqa: ANN401
     """Returns how many functions, in Python and in C, Python calls for a token."""
-    seen = {"call": 0, "c_call": 0}
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        if event in seen:
-            seen[event] += 1
-
-    sys.setprofile(count)
-    try:
-        run(token, states)
-    finally:
-        sys.setprofile(None)
-    # The call of `run` itself, and that of `sys.setprofile`.
-    return {"python": seen["call"] - 1, "c": seen["c_call"] - 1}
+    python, c = functions_called(partial(run, token, states))
+    # But for the call of `run` itself.
+    return {"python": python - 1, "c": c}
 
 
 def times(runs: dict[str, tuple[Run, Any]], tokens: Tensor) -> dict[str, list[float]]:

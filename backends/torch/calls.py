@@ -110,11 +110,11 @@ class ScanCall:
         ]
 
     def _behind(self, state: str) -> list[str]:
-        """What the operator takes behind its tensors, the last of which is the state."""
+        """The arguments of the operator behind its tensors, the last of which is the state."""
         return self._s.option_names
 
     def _summary(self, tokens: str) -> tuple[str, list[str]]:
-        """What summarises a segment, and what it takes by name; see `arriving_state`."""
+        """The function that summarises a segment, and its named arguments; see `arriving_state`."""
         return summary(self._scan, tokens)
 
     # --- arguments -------------------------------------------------------------------------------

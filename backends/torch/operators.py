@@ -25,7 +25,7 @@ _PARTS_OF_NAMES = frozenset(
     "chunked columns flops futures gradients kernel keys launch native outputs pairs planes read"
     " recurrent sequence states summary torch ungated".split()
 )
-"""What follows the direction in names of functions of a scan, of any target."""
+"""Words behind the direction in names of functions of a scan, of any target."""
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:

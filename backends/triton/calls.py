@@ -196,7 +196,7 @@ class SelectiveCall(GatedCall):
         return [lengths, f"_room({state}, {self._like}.shape[1], dtype, mode{why})", *options]
 
     def _summary(self, tokens: str) -> tuple[str, list[str]]:
-        """What a state of ones becomes without keys: log λ of all states takes too much memory."""
+        """The operator, run on ones without keys, gives Λ̄: all log λ would take much memory."""
         first, count = len(self._s.queries), len(self._s.keys)
         keys = [str(at) for at in range(first, first + count)]
         return "_driven_by_none", [f"drive={tuple_text(keys)}"]

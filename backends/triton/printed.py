@@ -19,7 +19,7 @@ PRINTED_FORMS = frozenset({Form.KEYED, *LOW_RANK})
 """Forms whose kernels are printed; the templates of the others are better so far."""
 
 _STORAGE = {Storage.GIVEN: "given", Storage.WIDE: "wide", Storage.KEPT: "kept"}
-"""What a plan calls the dtype of a tensor."""
+"""Attributes of a plan that hold the dtypes of tensors."""
 
 
 class PrintedChunks(PrintedScan):

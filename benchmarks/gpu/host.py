@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.calls import functions_called
 from benchmarks.gpu.clock import Work
 from benchmarks.gpu.material import Shape, Subject, forget, operators, subject
 from dsfc.validate.surface import surface
@@ -91,22 +91,6 @@ def clocked(work: Work) -> float:
     return min(means)
 
 
-def counted(work: Work) -> tuple[int, int]:
-    """Functions of Python, and of C by Python, that a call runs."""
-    counts = {"call": 0, "c_call": 0}
-
-    def count(frame: object, event: str, arg: object) -> None:
-        if event in counts:
-            counts[event] += 1
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return counts["call"], counts["c_call"] - 1  # the last one ends the count
-
-
 @contextmanager
 def _as_a_gpu(module: ModuleType, segment: int) -> Iterator[None]:
     """Lets kernels run on the processor, with the tiles that an H100 has."""
@@ -157,7 +141,7 @@ def main() -> None:
     for spec in chosen.specs:
         with prepared(spec, chosen.segments) as works:
             for way, work in works.items():
-                calls = "{} and {}".format(*counted(work))
+                calls = "{} and {}".format(*functions_called(work))
                 seconds = clocked(work)
                 print(
                     f"{spec} {way}: {1e6 * seconds:.1f} µs, {calls} calls of Python and C",

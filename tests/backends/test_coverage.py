@@ -30,7 +30,7 @@ LAUNCHES = {
     "c": r"def (?!\w*_planes)_(forward|backward)_native(\w*)\(",
     "triton": r"def (?!\w*_planes)(?=\w*_launch)(?:_launch)?_(forward|backward)(?:_launch)?(\w*)\(",
 }
-"""What the functions are called that start the kernels of a scan: direction, suffix of the scan.
+"""Names of the functions that start the kernels of a scan: direction, suffix of the scan.
 
 Those of the real scans in rotating frames are called by these.
 """

@@ -13,7 +13,7 @@ from torch import Tensor
 
 B, H, N, P = 2, 2, 3, 4
 ROUNDED = 1e-12
-"""Of float64: sums of a few hundred products."""
+"""Largest relative error in float64: values are sums of a few hundred products."""
 
 
 def loop(q: Tensor, k: Tensor, v: Tensor, g: Tensor, S: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,7 +60,7 @@ def test_outputs_states_and_gradients_are_those_of_the_complex_scan(
     grads = _pull_in_frame(lambda *x: tuple(gradients(*x)), *given, do, dS)
     assert outs is not None and grads is not None
     want, bars = loop(*given), gradients(*given, do, dS)
-    # Of outputs the real part is read, and values are real.
+    # The scan reads the real part of outputs, and its values are real.
     for got, wanted in ((outs[0], want[0]), (grads[2], bars[2])):
         assert not got.imag.any()
         torch.testing.assert_close(got.real, wanted.real, rtol=ROUNDED, atol=ROUNDED)

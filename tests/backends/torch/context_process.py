@@ -157,7 +157,7 @@ def drawn(about: Surface, length: int, how: str, dtype: torch.dtype) -> Sample:
 def alone(
     about: Surface, sample: Sample, lengths: tuple[int, ...], how: str
 ) -> tuple[Results, Results]:
-    """What one process gives of the whole sequence, in its dtype and in float64."""
+    """The results of one process for the whole sequence, in its dtype and in float64."""
     given, _ = given_with(how, lengths, 0)
     everywhere = slice(None), sum(lengths)
     every = torch.ones(len(PACK) - 1 if how == "pack" else 3, dtype=torch.bool)

@@ -74,7 +74,7 @@ class ThreadGroup:
         return rank
 
     def _exchanged(self, name: str, given: Any) -> list[Any]:
-        """What every thread gives to the same collective."""
+        """The arguments of every thread to the same collective."""
         self._given[self.get_rank()] = name, given
         self._barrier.wait()
         every = list(self._given)

@@ -86,10 +86,12 @@ def nothing_freed() -> Iterator[None]:
         kept.append(self)
         return original(self)
 
+    # mypy takes no method of a class for a place to write to.
     torch.Tensor.data_ptr = kept_alive  # type: ignore[method-assign]
     try:
         yield
     finally:
+        # As above.
         torch.Tensor.data_ptr = original  # type: ignore[method-assign]
 
 

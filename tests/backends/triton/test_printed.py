@@ -105,7 +105,7 @@ def test_a_decay_of_nothing_and_phases_of_many_turns(
     want += module._backward_torch(*wide, "recurrent", 16)
     got = module._forward(*given, "auto", 16) + module._backward(*given, do, dS, "auto", 16)
     for at, (x, y) in enumerate(zip(got, want, strict=True)):
-        # Of outputs the real part is read, and values are real.
+        # The scan reads the real part of outputs, and its values are real.
         parts = (x.real, y.real) if at in (0, 4) else (x, y)
         scale = y.abs().max().item()
         torch.testing.assert_close(*parts, rtol=0, atol=ROUNDED * scale, check_dtype=False)
